@@ -1,0 +1,331 @@
+"""Recording: one row for each call that a caller made, and a row before it for a call with an effect."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, final
+
+import attrs
+
+from pegboard import Status, Tool, ToolCall, ToolResult
+from pegboard_journal._entry import RUNNING, Row, canonical, fingerprint, plain
+from pegboard_journal._results import refused, to_data
+from pegboard_journal._settings import Settings, age
+from pegboard_journal._store import JournalError, Store, opened
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pegboard import EnteredCall
+
+__all__ = ["RECORD", "Record", "Recorder", "has_effect"]
+
+_UNREAD: Final = object()
+_HOUR: Final = 3600.0
+
+
+@attrs.define(eq=False)
+class Record:
+    """What the journal knows of a call that runs."""
+
+    entered: EnteredCall
+    parent: str | None
+    id: str
+    started: float
+    began: float
+    arguments: Any = _UNREAD
+    """As the tool gets them: after repairs, and after what an approver has changed."""
+    decided_by: str | None = None
+    approved: bool = False
+    attempts: int = 1
+    intent: Row | None = None
+    once: bool = False
+
+
+RECORD: Final[ContextVar[Record | None]] = ContextVar("pegboard-journal", default=None)
+"""That of the call that runs here."""
+
+
+def has_effect(tool: Tool) -> bool:
+    """Whether a call of a tool may change something that a second one would change again."""
+    return tool.hints.read_only is not True and tool.hints.idempotent is not True
+
+
+@final
+class Recorder:
+    """Records the calls of one toolkit. Without a store it only follows them, for cassette and cache."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store: Store | None = None if settings.url is None else opened(settings.url)
+        self._prefix = secrets.token_hex(4)
+        self._count = count(1).__next__
+        self._missing = 0
+        self._reason = ""
+        self._pruned = 0.0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pid = os.getpid()
+        self._thread: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def _new_id(self, now: float) -> str:
+        return f"{int(now * 1e6):014x}-{self._prefix}-{self._count():x}"
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is missing in the journal."""
+        if not self._missing:
+            return ()
+        return (f"{self._missing} rows are missing in the journal, for they could not be written: {self._reason}",)
+
+    # As a source without tools ---------------------------------------------------------------------------------
+
+    name = "journal"
+
+    def tools(self) -> tuple[Any, ...]:
+        """None: the toolkit shows `problems`, and closes the journal when it is closed."""
+        return ()
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Gives what closes the journal."""
+        return self.close
+
+    def failed(self, error: JournalError) -> None:
+        """Count a row that could not be written."""
+        self._missing += 1
+        self._reason = str(error)
+        if "logging" in sys.modules:
+            sys.modules["logging"].getLogger("pegboard").warning("%s", error)
+
+    # Around whole calls ----------------------------------------------------------------------------------------
+
+    def around(self, call: EnteredCall, proceed: Callable[[], Any]) -> Any:
+        """Run a call and record it."""
+        outer = RECORD.get()
+        parent = call.parent or (None if outer is None else outer.entered.call_id)
+        now = time.time()
+        record = Record(call, parent, self._new_id(now), now, time.perf_counter())
+        token = RECORD.set(record)
+        result = None
+        try:
+            result = proceed()
+        finally:
+            RECORD.reset(token)
+            if result is None or isinstance(result, ToolResult):
+                self._ended(record, result)
+        return result if isinstance(result, ToolResult) else self._awaited(result, record)
+
+    async def _awaited(self, result: Any, record: Record) -> ToolResult:
+        token = RECORD.set(record)
+        try:
+            while not isinstance(result, ToolResult):
+                result = await result
+        except BaseException:  # the caller was cancelled
+            self._ended(record, None)
+            raise
+        finally:
+            with suppress(ValueError):  # a coroutine that is collected is closed in another context
+                RECORD.reset(token)
+        if self.store is not None:
+            await self.aside(self._ended, record, result)
+        return result
+
+    def hear(self, what: str, details: Mapping[str, Any]) -> None:
+        """Note what happens to the call that runs here, and record a suspended one that was answered."""
+        if what == "resumed":
+            self._resumed(details["call"], details["result"])
+            return
+        record = RECORD.get()
+        if record is None:
+            return
+        if what == "retry":
+            record.attempts = details["attempt"] + 1
+        elif what == "denial":
+            record.decided_by = details["by"]
+        elif what == "approval":
+            record.decided_by = "approver"
+            record.approved = details["answer"] == "approved"
+
+    def _ended(self, record: Record, result: ToolResult | None) -> None:
+        if self.store is None:
+            return
+        try:
+            self.store.append(self._outcome(record, result))
+            self._prune()
+        except JournalError as error:
+            self.failed(error)
+
+    # Rows ------------------------------------------------------------------------------------------------------
+
+    def _row(self, record: Record, name: str) -> Row:
+        entered = record.entered
+        tool, session, agent, redact = entered.tool, entered.session, entered.agent, entered.redact
+        shown = str if redact is None else redact
+        origin = None if tool is None else tool.origin
+        return Row(
+            id=record.id,
+            call_id=plain(shown(entered.call_id)) or "",
+            tool=plain(shown(name)) or "",
+            version=None if origin is None else plain(origin.version),
+            origin=None if origin is None else plain(origin.distribution or origin.plugin),
+            session=None if session is None else plain(session.id),
+            subject=None if session is None else _name(session.subject),
+            agent=_name(agent),
+            parent=None if record.parent is None else plain(shown(record.parent)),
+            backend=None if tool is None else tool.options.backend,
+            started=record.started,
+            arguments=self._content(entered.arguments if record.arguments is _UNREAD else record.arguments, redact),
+            decided_by=record.decided_by,
+        )
+
+    def _content(self, data: Any, redact: Any) -> str | None:
+        """What is kept of arguments or a result: never a secret, in no form."""
+        if self.settings.content == "none" or redact is None:
+            return None
+        text = redact(canonical(redact.deep(_decoded(data))))
+        if self.settings.content == "redacted":
+            return str(text)
+        return fingerprint(text, self.settings.key if self.settings.content == "keyed" else None)
+
+    def _outcome(self, record: Record, result: ToolResult | None) -> Row:
+        intent = record.intent
+        row = self._row(record, result.name if result is not None else self._known_name(record))
+        if intent is not None:
+            row = row._replace(follows=intent.seq, key=intent.key, process=None)
+        if result is None:
+            seconds = time.perf_counter() - record.began
+            return row._replace(status=Status.CANCELLED.value, duration=seconds, attempts=record.attempts)
+        return self._with_result(row, record, result)
+
+    def _with_result(self, row: Row, record: Record, result: ToolResult) -> Row:
+        redact = record.entered.redact
+        fault = result.error
+        data = fault.message if fault is not None else result.text if result.data is None else result.data
+        decided_by = record.decided_by
+        if result.status is Status.DENIED and decided_by is None:
+            decided_by = "permission"
+        return row._replace(
+            duration=result.duration,
+            status=result.status.value,
+            attempts=result.attempts,
+            result=self._content(data, redact),
+            decided_by=decided_by,
+            kept=canonical(to_data(result, redact)) if record.once and _is_final(result) else None,
+        )
+
+    @staticmethod
+    def _known_name(record: Record) -> str:
+        return "" if record.entered.tool is None else record.entered.tool.name
+
+    def _resumed(self, call: ToolCall, result: ToolResult) -> None:
+        """Record the answer of a suspended call, in the place of the row that says it is suspended."""
+        if self.store is None:
+            return
+        from pegboard import EnteredCall, Redaction
+
+        entered = EnteredCall(call.session[call.name], None, None, Redaction(), call.session, call.id)
+        now = time.time()
+        record = Record(entered, None, self._new_id(now), now, 0.0)
+        try:
+            row = self._with_result(self._row(record, call.name), record, result)._replace(arguments=None)
+            session = plain(getattr(call.session, "id", None))
+            fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
+            found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
+            if found:
+                kept = {name: getattr(found[0], name) for name in ("id", "parent", "agent", "started", "arguments", "key")}
+                row = row._replace(follows=found[0].seq, **kept)
+            self.store.append(row)
+        except JournalError as error:
+            self.failed(error)
+
+    # Intents ---------------------------------------------------------------------------------------------------
+
+    def intend(self, call: ToolCall, record: Record, **claim: Any) -> ToolResult | Row | None:
+        """Record that a call with an effect begins: its row, the refusal, or None where its claim was taken."""
+        store = self.store
+        if store is None:
+            return None
+        try:
+            row = self._row(record, call.name)._replace(status=RUNNING, process=store.process, **claim)
+            record.intent = store.append(row, durable=True)
+        except (JournalError, OSError) as error:
+            self.failed(error if isinstance(error, JournalError) else JournalError(f"journal {store.place}: {error}"))
+            if self.settings.on_failure == "run" and not claim:
+                return None
+            message = f"{call.name} was not run: what it does could not be recorded"
+            return refused(call, "journal", message, remedy=self._reason)
+        return record.intent
+
+    def _prune(self) -> None:
+        retain, now = self.settings.retain, time.time()
+        if retain is None or self.store is None or now - self._pruned < _HOUR:
+            return
+        self._pruned = now
+        self.store.prune(now - age(retain).total_seconds())
+
+    # Threads ---------------------------------------------------------------------------------------------------
+
+    async def aside(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Run what waits for the store in a thread of its own, while the loop goes on."""
+        from asyncio import get_running_loop
+        from concurrent.futures import ThreadPoolExecutor
+
+        if self._pid != os.getpid():
+            self._forget()
+        with self._lock:
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "pegboard-journal")
+        return await get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    def close(self) -> None:
+        """Close the store, and end the thread. What is recorded later opens it again."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None and self._pid == os.getpid():
+            thread.shutdown()
+        if self.store is not None:
+            self.store.close()
+
+
+def _decoded(data: Any) -> Any:
+    """What a text of JSON says: a secret may be escaped in it."""
+    if isinstance(data, str | bytes | bytearray):
+        import json
+
+        try:
+            return json.loads(data)
+        except ValueError:
+            return bytes(data).decode("utf-8", "replace") if isinstance(data, bytes | bytearray) else data
+    return {} if data is None else data
+
+
+def _name(value: Any) -> str | None:
+    """A name for who acts: text as it is, else what is called `name` or `id` on it, else its class."""
+    if value is None or isinstance(value, str | int):
+        return plain(value)
+    named = getattr(value, "name", None) or getattr(value, "id", None)
+    return plain(named if isinstance(named, str | int) else type(value).__qualname__)
+
+
+def _is_final(result: ToolResult) -> bool:
+    """Whether a second call could only come to the same: a success, or an error that the tool says is final."""
+    if result.status is Status.SUCCESS:
+        return True
+    from math import inf
+
+    from pegboard import ToolError
+
+    raised = None if result.error is None else result.error.exception
+    default = inf if isinstance(raised, ToolError) else 0.0
+    after = getattr(raised, "retry_after", None)
+    return result.status is Status.ERROR and (default if after is None else after) == inf
