@@ -1,4 +1,4 @@
-"""What stands between an approved call and its tool: cassette, cache, and the record that a call with an effect begins."""
+"""What stands between an approved call and its tool: cassette, cache, and the record that an effect begins."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
+from weakref import WeakKeyDictionary
 
 import attrs
 
-from pegboard import Note, Tool, ToolCall, ToolResult
+from pegboard import Note, Tool, ToolCall, ToolResult, Verdict
 from pegboard_journal._cache import Cache, cache_key
 from pegboard_journal._cassette import Cassette
 from pegboard_journal._once import ELSEWHERE, Once
@@ -43,17 +44,22 @@ class Answers:
         self._recorder = recorder
         self._settings = settings
         self._cache = Cache()
-        self._once = Once(recorder)
+        self._tools: WeakKeyDictionary[Any, dict[str, Tool]] = WeakKeyDictionary()
+        self._once = None if recorder.store is None else Once(recorder, recorder.store)
         self._cassette = None
         if settings.replays and settings.cassette is not None:
             self._cassette = Cassette.at(settings.cassette, settings.mode)
 
-    def check(self, call: ToolCall) -> Any:
+    def check(self, call: ToolCall) -> Verdict | None:
         """What a guard says of a call: to ask about one that may have run before."""
-        return self._once.check(call)
+        record = RECORD.get()
+        tool = None if record is None else self._registered(record.entered.tool)
+        if tool is None or self._once is None or not self._settings.runs_once(tool.name):
+            return None
+        return self._once.check(call, tool.name)
 
     def concerns_plain(self, tool: Tool) -> bool:
-        """Whether calls of a tool pass here, and its function is a plain one: they wait in the thread that runs them."""
+        """Whether calls of a tool pass here, and its function is a plain one: they wait in their own thread."""
         return self._concerns(tool) and not _is_awaited(tool)
 
     def concerns_awaited(self, tool: Tool) -> bool:
@@ -61,16 +67,22 @@ class Answers:
         return self._concerns(tool) and _is_awaited(tool)
 
     def _concerns(self, tool: Tool) -> bool:
+        self._tools.setdefault(tool.definition, {})[tool.name] = tool
         cached = self._settings.seconds_cached(tool) is not None
         return self._settings.replays or cached or self._is_recorded_first(tool)
+
+    def _registered(self, tool: Tool | None) -> Tool | None:
+        """The tool as it is registered, whatever a view calls it: the settings name it so."""
+        known = {} if tool is None else self._tools.get(tool.definition, {})
+        return tool if tool is None or not known else known.get(tool.name) or next(iter(known.values()))
 
     def _is_recorded_first(self, tool: Tool) -> bool:
         return self._recorder.store is not None and (has_effect(tool) or self._settings.runs_once(tool.name))
 
     def around(self, call: ToolCall, proceed: Callable[[], Any]) -> ToolResult:
         """Answer a call of a plain function, or run it."""
-        course, result = self._course(call), None
-        steps = self._steps(course)
+        course, steps = self._entered(call)
+        answer: ToolResult | None = None
         try:
             step = next(steps)
             while True:
@@ -82,19 +94,26 @@ class Answers:
                     time.sleep(PAUSE)
                     step = next(steps)
         except StopIteration as end:
-            answer: ToolResult | None = end.value
+            answer = end.value
+        except BaseException:
+            self._over(course, None)
+            raise
+        if answer is not None:
+            self._over(course, None)
+            return answer
+        result = None
         try:
-            result = answer or proceed()
+            result = proceed()
         finally:
-            self._over(course, None if answer else result)
-        return result
+            self._over(course, result)
+        return cast("ToolResult", result)
 
     async def around_awaited(self, call: ToolCall, proceed: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
         """Answer a call of a function that is awaited, or run it."""
         import asyncio
 
-        course, result, answer = self._course(call), None, None
-        steps = self._steps(course)
+        course, steps = self._entered(call)
+        answer: ToolResult | None = None
         try:
             step = next(steps)
             while True:
@@ -110,21 +129,23 @@ class Answers:
         except BaseException:  # the caller was cancelled
             self._over(course, None)
             raise
+        if answer is not None:
+            self._over(course, None)
+            return answer
+        result = None
         try:
-            result = answer or await proceed()
+            result = await proceed()
         finally:
-            self._over(course, None if answer else result)
+            self._over(course, result)
         return result
 
     # Steps -----------------------------------------------------------------------------------------------------
 
-    def _course(self, call: ToolCall) -> _Course:
-        record = RECORD.get()
-        assert record is not None  # it is set around every whole call
+    def _entered(self, call: ToolCall) -> tuple[_Course, Generator[Any, Any, ToolResult | None]]:
+        record = cast("Record", RECORD.get())  # it is set around every whole call
         record.arguments = call.arguments
-        tool = record.entered.tool
-        assert tool is not None
-        return _Course(call, record, tool)
+        course = _Course(call, record, cast("Tool", self._registered(record.entered.tool)))
+        return course, self._steps(course)
 
     def _steps(self, course: _Course) -> Generator[Any, Any, ToolResult | None]:
         """What a call is answered with; None if it has to run.
@@ -133,7 +154,9 @@ class Answers:
         """
         call = course.call
         if self._cassette is not None:
-            answer, course.line = self._cassette.look(call, course.tool, course.record.entered.redact)
+            answer, course.line = self._cassette.look(
+                call, course.record.entered.tool or course.tool, course.record.entered.redact
+            )
             if answer is not None:
                 return answer
         seconds = self._settings.seconds_cached(course.tool)
@@ -142,7 +165,9 @@ class Answers:
             while isinstance(found := self._cache.look(key, call), Future):
                 landed = yield found
                 if landed is not None:
-                    return answered(call, landed, Note("an equal call was under way: this is its answer", kind="cached"))
+                    return answered(
+                        call, landed, Note("an equal call was under way: this is its answer", kind="cached")
+                    )
             if found is not None:
                 return found
             course.flight = key
@@ -153,8 +178,8 @@ class Answers:
         return None
 
     def _begin(self, course: _Course) -> Any:
-        if self._settings.runs_once(course.call.name):
-            return self._once.begin(course.call, course.record)
+        if self._once is not None and self._settings.runs_once(course.tool.name):
+            return self._once.begin(course.call, course.record, course.tool.name)
         return self._recorder.intend(course.call, course.record)
 
     def _over(self, course: _Course, result: ToolResult | None) -> None:

@@ -86,7 +86,9 @@ class Cache:
             kept = self._kept.get(key)
             if kept is not None and now < kept.until:
                 age = now - kept.since
-                return answered(call, kept.result, Note(f"the answer comes from the cache, {age:.0f} s old", kind="cached"))
+                return answered(
+                    call, kept.result, Note(f"the answer comes from the cache, {age:.0f} s old", kind="cached")
+                )
             flight = self._flights.get(key)
             if flight is None:
                 self._flights[key] = Future()

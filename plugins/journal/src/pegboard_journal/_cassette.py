@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, final
 
 from pegboard import Note, PegboardError, Redaction, Status, Tool, ToolCall, ToolResult
 from pegboard_journal._entry import canonical
-from pegboard_journal._results import from_data, refused, to_data
+from pegboard_journal._results import from_data, refused, to_data, without_secrets
 
 __all__ = ["Cassette"]
 
@@ -101,7 +101,7 @@ class Cassette:
             with self._lock:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("a", encoding="utf-8", newline="\n") as file:
-                    file.write(f"{text if redact is None else redact(text)}\n")
+                    file.write(f"{text}\n")
                 self._lines.append(whole)
                 self._known[_key(whole), whole["n"]] = whole
         except OSError as error:
@@ -132,7 +132,7 @@ def _arguments(call: ToolCall, redact: Redaction | None) -> Any:
     """The arguments as JSON has them, without secrets; nothing of them where these are not known."""
     if redact is None:
         return {}
-    return json.loads(redact(canonical(redact.deep(call.arguments))))
+    return without_secrets(json.loads(canonical(call.arguments)), redact)
 
 
 def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -110,10 +111,8 @@ def canonical(data: Any) -> str:
     if isinstance(data, bytes | bytearray):
         data = bytes(data).decode("utf-8", "replace")
     if isinstance(data, str):
-        try:
+        with suppress(ValueError):
             data = json.loads(data or "{}")
-        except ValueError:
-            pass
     try:
         return json.dumps(data, sort_keys=True, separators=(",", ":"), default=repr)
     except (TypeError, ValueError, RecursionError):  # keys of several kinds, or no end
@@ -130,8 +129,10 @@ def plain(text: Any) -> str | None:
     """A name or an id as every database can keep it: without NUL and lone surrogates, and not too long."""
     if text is None:
         return None
-    text = str(text)[:MAX_NAME]
-    return text if text.isprintable() and text.isascii() else text.encode("utf-8", "replace").decode().replace("\0", "?")
+    name = str(text)[:MAX_NAME]
+    if name.isascii() and name.isprintable():
+        return name
+    return name.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def chained(before: str, row: Row) -> str:

@@ -64,7 +64,9 @@ class Journal:
             store = getattr(recorder, "store", None)
             if each.value.whole and isinstance(store, Store):
                 return cls._with(store)
-        raise PegboardError('this toolkit has no journal; give it one: settings={"journal": {"url": "sqlite:///calls.db"}}')
+        raise PegboardError(
+            'this toolkit has no journal; give it one: settings={"journal": {"url": "sqlite:///calls.db"}}'
+        )
 
     @classmethod
     def _with(cls, store: Store) -> Journal:
@@ -107,7 +109,7 @@ class Journal:
 
     @property
     def head(self) -> str:
-        """The hash of the last row, to be kept elsewhere: `verify(head=...)` then finds a cut end. Empty without rows."""
+        """The hash of the last row, to be kept elsewhere: `verify(head=...)` finds a cut end. Empty without rows."""
         last = self._store.rows("1 = 1", order="seq DESC", limit=1)
         return last[0].hash if last else ""
 
@@ -152,10 +154,7 @@ class Journal:
 def _moment(when: datetime | timedelta | str) -> float:
     """Seconds since 1970 of a moment, or of how long ago."""
     if isinstance(when, str):
-        try:
-            when = age(when)
-        except ValueError:
-            when = datetime.fromisoformat(when)
+        when = age(when) if when.endswith(("d", "h")) else datetime.fromisoformat(when)
     return ((datetime.now(UTC) - when) if isinstance(when, timedelta) else when).timestamp()
 
 

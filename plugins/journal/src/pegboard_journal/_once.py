@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, final
 
 from pegboard import Note, Status, ToolCall, ToolResult, Verdict
-from pegboard_journal._entry import Row, canonical, fingerprint, plain
+from pegboard_journal._entry import Row, canonical, fingerprint
 from pegboard_journal._key import key_of
 from pegboard_journal._recorder import Record
 from pegboard_journal._results import from_data, refused
@@ -14,6 +14,7 @@ from pegboard_journal._store import JournalError
 
 if TYPE_CHECKING:
     from pegboard_journal._recorder import Recorder
+    from pegboard_journal._store import Store
 
 __all__ = ["ELSEWHERE", "Once"]
 
@@ -25,22 +26,24 @@ ELSEWHERE: Final = object()
 class Once:
     """Claims keys for the calls of one toolkit."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, store: Store) -> None:
         self._recorder = recorder
+        self._store = store
 
-    def check(self, call: ToolCall) -> Verdict | None:
+    def check(self, call: ToolCall, name: str) -> Verdict | None:
         """Ask about a call whose key was claimed by a process that is gone: nothing tells whether it ran."""
-        if not self._recorder.settings.runs_once(call.name):
-            return None
-        last = self._last(self._claim(call))
+        last = self._last(_claim(call, name))
         if last is None or not self._is_unknown(last):
             return None
         return Verdict(permission="prompt", reason=_UNKNOWN.format(call.name, last.id))
 
-    def begin(self, call: ToolCall, record: Record) -> ToolResult | object | None:
-        """What a call is answered with, `ELSEWHERE`, or None: then it runs, and its claim is recorded."""
-        record.once = True
-        claim, digest = self._claim(call), self._digest(call, record)
+    def begin(self, call: ToolCall, record: Record, name: str) -> ToolResult | object | None:
+        """What a call is answered with, `ELSEWHERE`, or None: then it runs, and its claim is recorded.
+
+        `name` is the one that the tool is registered under, whatever the session calls it.
+        """
+        record.key, record.keeps = key_of(call), True
+        claim, digest = _claim(call, name), self._digest(call, record)
         try:
             last = self._last(claim)
             found = None if last is None else self._found(call, record, last, digest)
@@ -49,16 +52,13 @@ class Once:
             message = f"{call.name} was not run: whether it has run before could not be looked up"
             return refused(call, "journal", message, remedy=str(error))
         if found is not None:
-            record.once = False
+            record.keeps = False
             return found
         turn = 1 if last is None else (last.turn or 0) + 1
-        row = self._recorder.intend(call, record, claim=claim, turn=turn, fingerprint=digest, key=plain(key_of(call)))
+        row = self._recorder.intend(call, record, claim=claim, turn=turn, fingerprint=digest)
         if isinstance(row, ToolResult):
             return row
         return ELSEWHERE if row is None else None
-
-    def _claim(self, call: ToolCall) -> str:
-        return fingerprint(canonical([call.name, getattr(call.session, "id", None), key_of(call)]))
 
     def _digest(self, call: ToolCall, record: Record) -> str:
         redact, settings = record.entered.redact, self._recorder.settings
@@ -67,23 +67,17 @@ class Once:
 
     def _last(self, claim: str) -> Row | None:
         """The row that claimed a key last."""
-        store = self._recorder.store
-        assert store is not None
-        found = store.rows("claim = ? AND claim IS NOT NULL", claim, order="turn DESC", limit=1)
+        found = self._store.rows("claim = ? AND claim IS NOT NULL", claim, order="turn DESC", limit=1)
         return found[0] if found else None
 
     def _outcome(self, claimed: Row) -> Row | None:
-        store = self._recorder.store
-        assert store is not None
-        found = None
-        while after := store.rows("follows = ?", (found or claimed).seq, limit=1):
+        found: Row | None = None
+        while after := self._store.rows("follows = ?", (found or claimed).seq, limit=1):
             (found,) = after
         return found
 
     def _is_unknown(self, claimed: Row) -> bool:
-        store = self._recorder.store
-        assert store is not None
-        return self._outcome(claimed) is None and not store.is_alive(claimed.process or "0")
+        return self._outcome(claimed) is None and not self._store.is_alive(claimed.process or "0")
 
     def _found(self, call: ToolCall, record: Record, claimed: Row, digest: str) -> ToolResult | object | None:
         if claimed.fingerprint != digest:
@@ -108,3 +102,7 @@ class Once:
 
 
 _UNKNOWN: Final = "a call of {} with the same key was broken off, and may have run: entry {} of the journal"
+
+
+def _claim(call: ToolCall, name: str) -> str:
+    return fingerprint(canonical([name, call.session.id, key_of(call)]))

@@ -46,7 +46,8 @@ class PostgresStore(Store):
         from psycopg.conninfo import conninfo_to_dict
 
         given = conninfo_to_dict(self._url)
-        connection = psycopg.connect(self._url, autocommit=True, **{k: v for k, v in OPTIONS.items() if k not in given})
+        options: dict[str, Any] = {name: value for name, value in OPTIONS.items() if name not in given}
+        connection = psycopg.connect(self._url, autocommit=True, **options)
         try:
             if connection.execute("SELECT to_regclass('pegboard_journal')").fetchone() == (None,):
                 with connection.transaction():

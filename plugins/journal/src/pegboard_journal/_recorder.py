@@ -47,7 +47,10 @@ class Record:
     approved: bool = False
     attempts: int = 1
     intent: Row | None = None
-    once: bool = False
+    key: str | None = None
+    """That of a tool that runs once."""
+    keeps: bool = False
+    """Whether the result is kept for who calls with that key again."""
 
 
 RECORD: Final[ContextVar[Record | None]] = ContextVar("pegboard-journal", default=None)
@@ -186,6 +189,7 @@ class Recorder:
             started=record.started,
             arguments=self._content(entered.arguments if record.arguments is _UNREAD else record.arguments, redact),
             decided_by=record.decided_by,
+            key=plain(record.key),
         )
 
     def _content(self, data: Any, redact: Any) -> str | None:
@@ -201,7 +205,7 @@ class Recorder:
         intent = record.intent
         row = self._row(record, result.name if result is not None else self._known_name(record))
         if intent is not None:
-            row = row._replace(follows=intent.seq, key=intent.key, process=None)
+            row = row._replace(follows=intent.seq)
         if result is None:
             seconds = time.perf_counter() - record.began
             return row._replace(status=Status.CANCELLED.value, duration=seconds, attempts=record.attempts)
@@ -220,7 +224,7 @@ class Recorder:
             attempts=result.attempts,
             result=self._content(data, redact),
             decided_by=decided_by,
-            kept=canonical(to_data(result, redact)) if record.once and _is_final(result) else None,
+            kept=canonical(to_data(result, redact)) if record.keeps and _is_final(result) else None,
         )
 
     @staticmethod
@@ -242,7 +246,9 @@ class Recorder:
             fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
             found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
             if found:
-                kept = {name: getattr(found[0], name) for name in ("id", "parent", "agent", "started", "arguments", "key")}
+                kept = {
+                    name: getattr(found[0], name) for name in ("id", "parent", "agent", "started", "arguments", "key")
+                }
                 row = row._replace(follows=found[0].seq, **kept)
             self.store.append(row)
         except JournalError as error:
@@ -277,7 +283,7 @@ class Recorder:
 
     async def aside(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Run what waits for the store in a thread of its own, while the loop goes on."""
-        from asyncio import get_running_loop
+        import asyncio
         from concurrent.futures import ThreadPoolExecutor
 
         if self._pid != os.getpid():
@@ -285,7 +291,13 @@ class Recorder:
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "pegboard-journal")
-        return await get_running_loop().run_in_executor(self._thread, work, *arguments)
+            # Submitted under the lock: `close` must not come in between.
+            future = asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:  # what was begun is written, and has to be known before the call ends
+            await asyncio.wait([future])
+            raise
 
     def close(self) -> None:
         """Close the store, and end the thread. What is recorded later opens it again."""

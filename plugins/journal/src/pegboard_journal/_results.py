@@ -23,7 +23,7 @@ from pegboard import (
     VideoBlock,
 )
 
-__all__ = ["answered", "from_data", "refused", "to_data"]
+__all__ = ["answered", "from_data", "refused", "to_data", "without_secrets"]
 
 _BLOCKS: Final[Mapping[str, Any]] = {
     cls.__name__.removesuffix("Block").lower(): cls
@@ -37,7 +37,20 @@ def to_data(result: ToolResult, redact: Redaction | None) -> dict[str, Any]:
     whole = result.to_dict()
     names = ("status", "content", "data", "error", "attachments", "metadata")
     kept = {name: whole[name] for name in names if whole[name] not in (None, [], {})}
-    return kept if redact is None else dict(redact.deep(kept))
+    return kept if redact is None else dict(without_secrets(kept, redact))
+
+
+def without_secrets(data: Any, redact: Redaction) -> Any:
+    """A copy of JSON data without the secrets in it, numbers included."""
+    if isinstance(data, dict):
+        return {redact(key): without_secrets(value, redact) for key, value in data.items()}
+    if isinstance(data, list):
+        return [without_secrets(value, redact) for value in data]
+    if data is None or isinstance(data, bool):
+        return data
+    text = str(data)
+    shown = redact(text)
+    return data if shown == text else shown
 
 
 def from_data(call: ToolCall, data: Mapping[str, Any], note: Note) -> ToolResult:

@@ -38,7 +38,10 @@ class SqliteStore(Store):
         try:
             _log_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
-            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pegboard_journal_intents'").fetchone() is None:
+            if (
+                connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'pegboard_journal_intents'").fetchone()
+                is None
+            ):
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in TABLE:
                     connection.execute(statement)
@@ -85,5 +88,3 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > until:
                 raise
         time.sleep(0.01)
-
-

@@ -23,17 +23,17 @@ _REALS: Final = ("started", "duration")
 _DECLARED: Final = ", ".join(
     f"{name} {_TYPES.get(name, 'DOUBLE PRECISION' if name in _REALS else 'TEXT')}" for name in COLUMNS
 )
+_CLAIMED: Final = "WHERE claim IS NOT NULL"
 TABLE: Final = (
     f"CREATE TABLE IF NOT EXISTS pegboard_journal ({_DECLARED})",
-    "CREATE UNIQUE INDEX IF NOT EXISTS pegboard_journal_claims ON pegboard_journal (claim, turn) "
-    "WHERE claim IS NOT NULL",
+    f"CREATE UNIQUE INDEX IF NOT EXISTS pegboard_journal_claims ON pegboard_journal (claim, turn) {_CLAIMED}",
     "CREATE INDEX IF NOT EXISTS pegboard_journal_follows ON pegboard_journal (follows) WHERE follows IS NOT NULL",
     f"CREATE INDEX IF NOT EXISTS pegboard_journal_intents ON pegboard_journal (seq) WHERE status = '{RUNNING}'",
 )
 LAST: Final = "SELECT seq, hash FROM pegboard_journal ORDER BY seq DESC LIMIT 1"
 _INSERT: Final = (
     f"INSERT INTO pegboard_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) "  # noqa: S608
-    "ON CONFLICT (claim, turn) WHERE claim IS NOT NULL DO NOTHING RETURNING seq"
+    f"ON CONFLICT (claim, turn) {_CLAIMED} DO NOTHING RETURNING seq"
 )
 _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM pegboard_journal AS this"  # noqa: S608 - names of our own
 CURRENT: Final = "NOT EXISTS (SELECT 1 FROM pegboard_journal AS later WHERE later.follows = this.seq)"
