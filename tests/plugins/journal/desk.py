@@ -71,7 +71,9 @@ def url_of(folder: Path) -> str:
     return f"sqlite:///{folder}/calls.db"
 
 
-def journaled(where: Path | str, tools: Any = None, *, options: Mapping[str, Any] | None = None, **settings: Any) -> Toolkit:
+def journaled(
+    where: Path | str, tools: Any = None, *, options: Mapping[str, Any] | None = None, **settings: Any
+) -> Toolkit:
     """A toolkit whose journal is in that folder or at that URL."""
     url = where if isinstance(where, str) else url_of(where)
     toolkit = Toolkit(plugins=["journal"], settings={"journal": {"url": url, **settings}}, **(options or {}))
@@ -87,4 +89,4 @@ def entries(toolkit: Toolkit, **filters: Any) -> list[Entry]:
 def laborer(name: str, *arguments: Any) -> subprocess.Popen[str]:
     """A process that does a piece of work of `laborers.py`."""
     command = [sys.executable, "-m", "tests.plugins.journal.laborers", name, *map(json.dumps, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

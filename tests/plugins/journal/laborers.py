@@ -52,7 +52,9 @@ def hang(url: str, settings: dict[str, Any], key: str) -> None:
         return "charged"
 
     with journaled(url, charge, **settings) as toolkit:
-        threading.Thread(target=toolkit.call_sync, args=("charge", {"amount": 1}), kwargs={"call_id": key}, daemon=True).start()
+        threading.Thread(
+            target=toolkit.call_sync, args=("charge", {"amount": 1}), kwargs={"call_id": key}, daemon=True
+        ).start()
         assert running.wait(30)
         say(running=True)
         sys.stdin.read()

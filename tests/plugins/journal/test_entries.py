@@ -68,7 +68,9 @@ class TestEveryCall:
     def test_awaited_and_in_batches(self, toolkit: Toolkit) -> None:
         async def main() -> None:
             await toolkit.call("slow", {"city": "Bern"})
-            await toolkit.call_many([("slow", {"city": "Rome"}), ("weather", {"city": "Oslo"}), ("send", {"text": "x"})])
+            await toolkit.call_many(
+                [("slow", {"city": "Rome"}), ("weather", {"city": "Oslo"}), ("send", {"text": "x"})]
+            )
 
         asyncio.run(main())
         assert sorted(entry.tool for entry in entries(toolkit)) == ["send", "slow", "slow", "weather"]
@@ -136,7 +138,12 @@ class TestWho:
             await asyncio.gather(toolkit.call("fan", {}, call_id="f1"), toolkit.call("fan", {}, call_id="f2"))
 
         asyncio.run(main())
-        assert sorted(entry.parent for entry in entries(toolkit, tool="slow") if entry.parent) == ["f1", "f1", "f2", "f2"]
+        assert sorted(entry.parent for entry in entries(toolkit, tool="slow") if entry.parent) == [
+            "f1",
+            "f1",
+            "f2",
+            "f2",
+        ]
         assert {entry.parent for entry in entries(toolkit, tool="fan")} == {None}
 
 
@@ -255,6 +262,11 @@ class TestSuspended:
         assert Journal.of(toolkit).unfinished() == []
         session.resume("c1", "yes")
         (after,) = entries(toolkit)
-        assert (after.id, after.status, after.session, after.arguments) == (before.id, "success", "s1", before.arguments)
+        assert (after.id, after.status, after.session, after.arguments) == (
+            before.id,
+            "success",
+            "s1",
+            before.arguments,
+        )
         assert after.result != before.result
         assert Journal.of(toolkit).verify() == []

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pegboard import Command, Guard, Injector, Middleware, hookimpl
+from pegboard import Command, Guard, Injector, Middleware, PegboardError, SettingsError, hookimpl
 from pegboard_journal._key import IdempotencyKey, key_of
 from pegboard_journal._settings import Settings
 
@@ -93,10 +93,17 @@ def provide_middleware(settings: Settings) -> Iterable[Middleware]:
 
 @hookimpl
 def provide_guards(settings: Settings) -> Iterable[Guard]:
-    """What asks about calls that may have run before, where there are tools that must run once."""
-    if not settings.once or settings.answers is None:
+    """What asks about calls that may have run before, where there are tools that must run once.
+
+    Raises `SettingsError` for a store or a cassette that cannot be had: a toolkit must not run without them.
+    """
+    try:
+        answers = settings.answers
+    except PegboardError as error:
+        raise SettingsError(str(error)) from error
+    if not settings.once or answers is None:
         return ()
-    return [Guard(lambda tool: None, check=settings.answers.check, name="journal")]
+    return [Guard(lambda tool: None, check=answers.check, name="journal")]
 
 
 @hookimpl

@@ -183,11 +183,13 @@ class Answers:
         return self._recorder.intend(course.call, course.record)
 
     def _over(self, course: _Course, result: ToolResult | None) -> None:
+        if result is not None and result.attempts and course.record.redact is None:
+            course.record.redact = course.call.redact  # those that were computed are known now
         if course.flight is not None:
             seconds = self._settings.seconds_cached(course.tool) or 0.0
             self._cache.land(course.flight, result, seconds)
         if self._cassette is not None and course.line is not None:
-            self._cassette.keep(course.line, result, course.record.entered.redact)
+            self._cassette.keep(course.line, result, course.call.redact)
 
 
 def _is_awaited(tool: Tool) -> bool:

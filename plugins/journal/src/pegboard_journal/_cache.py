@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 from pegboard import Note, Status, ToolCall, ToolResult
 from pegboard_journal._entry import canonical
-from pegboard_journal._results import answered
+from pegboard_journal._results import answered, own
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -97,6 +97,7 @@ class Cache:
     def land(self, key: Hashable, result: ToolResult | None, seconds: float) -> None:
         """End a flight: its answer is given to the calls that wait, and kept if it is a success."""
         now = self._clock()
+        result = None if result is None else own(result)
         with self._lock:
             flight = self._flights.pop(key, None)
             if result is not None and result.status is Status.SUCCESS:

@@ -61,7 +61,7 @@ class Once:
         return ELSEWHERE if row is None else None
 
     def _digest(self, call: ToolCall, record: Record) -> str:
-        redact, settings = record.entered.redact, self._recorder.settings
+        redact, settings = record.redact, self._recorder.settings
         text = canonical(call.arguments) if redact is None else redact(canonical(redact.deep(call.arguments)))
         return fingerprint(text, settings.key)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
 
-from pegboard import Status, Tool, ToolCall, ToolResult
+from pegboard import Redaction, Status, Tool, ToolCall, ToolResult
 from pegboard_journal._entry import RUNNING, Row, canonical, fingerprint, plain
 from pegboard_journal._results import refused, to_data
 from pegboard_journal._settings import Settings, age
@@ -37,12 +37,14 @@ class Record:
     """What the journal knows of a call that runs."""
 
     entered: EnteredCall
+    redact: Redaction | None
+    """None where the secrets of the call are not known yet: some are computed when it runs."""
     parent: str | None
     id: str
     started: float
     began: float
     arguments: Any = _UNREAD
-    """As the tool gets them: after repairs, and after what an approver has changed."""
+    """As they were decoded, and after what an approver has changed."""
     decided_by: str | None = None
     approved: bool = False
     attempts: int = 1
@@ -117,7 +119,7 @@ class Recorder:
         outer = RECORD.get()
         parent = call.parent or (None if outer is None else outer.entered.call_id)
         now = time.time()
-        record = Record(call, parent, self._new_id(now), now, time.perf_counter())
+        record = Record(call, call.redact, parent, self._new_id(now), now, time.perf_counter())
         token = RECORD.set(record)
         result = None
         try:
@@ -172,7 +174,7 @@ class Recorder:
 
     def _row(self, record: Record, name: str) -> Row:
         entered = record.entered
-        tool, session, agent, redact = entered.tool, entered.session, entered.agent, entered.redact
+        tool, session, agent, redact = entered.tool, entered.session, entered.agent, record.redact
         shown = str if redact is None else redact
         origin = None if tool is None else tool.origin
         return Row(
@@ -189,7 +191,7 @@ class Recorder:
             started=record.started,
             arguments=self._content(entered.arguments if record.arguments is _UNREAD else record.arguments, redact),
             decided_by=record.decided_by,
-            key=plain(record.key),
+            key=None if record.key is None else plain(shown(record.key)),
         )
 
     def _content(self, data: Any, redact: Any) -> str | None:
@@ -212,7 +214,7 @@ class Recorder:
         return self._with_result(row, record, result)
 
     def _with_result(self, row: Row, record: Record, result: ToolResult) -> Row:
-        redact = record.entered.redact
+        redact = record.redact
         fault = result.error
         data = fault.message if fault is not None else result.text if result.data is None else result.data
         decided_by = record.decided_by
@@ -224,7 +226,7 @@ class Recorder:
             attempts=result.attempts,
             result=self._content(data, redact),
             decided_by=decided_by,
-            kept=canonical(to_data(result, redact)) if record.keeps and _is_final(result) else None,
+            kept=canonical(to_data(result, redact or Redaction())) if record.keeps and _is_final(result) else None,
         )
 
     @staticmethod
@@ -235,11 +237,11 @@ class Recorder:
         """Record the answer of a suspended call, in the place of the row that says it is suspended."""
         if self.store is None:
             return
-        from pegboard import EnteredCall, Redaction
+        from pegboard import EnteredCall
 
         entered = EnteredCall(call.session[call.name], None, None, Redaction(), call.session, call.id)
         now = time.time()
-        record = Record(entered, None, self._new_id(now), now, 0.0)
+        record = Record(entered, entered.redact, None, self._new_id(now), now, 0.0)
         try:
             row = self._with_result(self._row(record, call.name), record, result)._replace(arguments=None)
             session = plain(getattr(call.session, "id", None))

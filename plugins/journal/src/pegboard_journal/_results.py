@@ -23,7 +23,7 @@ from pegboard import (
     VideoBlock,
 )
 
-__all__ = ["answered", "from_data", "refused", "to_data", "without_secrets"]
+__all__ = ["answered", "from_data", "own", "refused", "to_data", "without_secrets"]
 
 _BLOCKS: Final[Mapping[str, Any]] = {
     cls.__name__.removesuffix("Block").lower(): cls
@@ -73,17 +73,26 @@ def from_data(call: ToolCall, data: Mapping[str, Any], note: Note) -> ToolResult
 
 
 def answered(call: ToolCall, result: ToolResult, note: Note) -> ToolResult:
-    """The result of another call for this one. What could be changed is copied."""
+    """The result of another call for this one."""
+    return _copied(result, call.id, call.name, (*call.notes, note))
+
+
+def own(result: ToolResult) -> ToolResult:
+    """A copy of a result, for who keeps it while its caller may change it."""
+    return _copied(result, result.call_id, result.name, ())
+
+
+def _copied(result: ToolResult, call_id: str, name: str, notes: tuple[Note, ...]) -> ToolResult:
     data = result.data if isinstance(result.data, _IMMUTABLE) else deepcopy(result.data)
     return ToolResult(
-        call.id,
-        call.name,
+        call_id,
+        name,
         result.status,
         result.content,
         data,
         result.error,
         attempts=0,
-        notes=(*call.notes, note),
+        notes=notes,
         attachments=result.attachments,
         metadata=result.metadata,
         value=result.value if isinstance(result.value, _IMMUTABLE) else deepcopy(data),

@@ -85,7 +85,10 @@ class Settings:
 
     @cached_property
     def recorder(self) -> Recorder | None:
-        """What records the calls of the toolkit that these settings are for; None where the journal is off."""
+        """What records the calls of the toolkit that these settings are for; None where the journal is off.
+
+        Raises `JournalError` for a URL that names no store.
+        """
         if self.url is None and not self.replays and not self.cache:
             return None
         from pegboard_journal._recorder import Recorder
@@ -94,7 +97,10 @@ class Settings:
 
     @cached_property
     def answers(self) -> Answers | None:
-        """What answers calls instead of their tools; None where the journal is off."""
+        """What answers calls instead of their tools; None where the journal is off.
+
+        Raises `PegboardError` for a cassette that cannot be read.
+        """
         if self.recorder is None:
             return None
         from pegboard_journal._answers import Answers

@@ -40,8 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give the toolkits of a marked test their cassette, those of its fixtures too."""
     marker, mode = item.get_closest_marker("tool_cassette"), item.config.getoption("--tool-calls")
     if marker is not None and mode != "off":
@@ -53,7 +53,6 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, Any, Any]:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("PEGBOARD__JOURNAL__MODE", mode)
         patch.setenv("PEGBOARD__JOURNAL__CASSETTE", str(path))
-    return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,7 +75,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     finally:
         if _STACK in item.stash:
             item.stash[_STACK].close()
-            del item.stash[_STACK], item.stash[_CASSETTE]
+            del item.stash[_STACK]
 
 
 def _default_path(item: pytest.Item) -> Path:
