@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import attrs
 
-__all__ = ["COLUMNS", "PRUNED", "RUNNING", "Entry", "Row", "canonical", "chained", "fingerprint", "plain"]
+__all__ = ["COLUMNS", "PRUNED", "RUNNING", "Entry", "Row", "canonical", "chained", "decoded", "fingerprint", "plain"]
 
 RUNNING: Final = "running"
 """The status of an intent: a call with an effect that has begun, as far as the journal knows."""
@@ -104,19 +105,25 @@ class Entry:
 
 _NAMES: Final = tuple(field.name for field in attrs.fields(Entry))
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=repr).encode
+_encode_sorted: Final = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr).encode
+
+
+def decoded(arguments: Any) -> Any:
+    """What arguments say that came as JSON text: a secret may be escaped in it. Other text stays text."""
+    if isinstance(arguments, bytes | bytearray):
+        arguments = bytes(arguments).decode("utf-8", "replace")
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            return json.loads(arguments or "{}")
+    return {} if arguments is None else arguments
 
 
 def canonical(data: Any) -> str:
-    """JSON text of data in ASCII with sorted keys; of text that is JSON, the same of what it says."""
-    if isinstance(data, bytes | bytearray):
-        data = bytes(data).decode("utf-8", "replace")
-    if isinstance(data, str):
-        with suppress(ValueError):
-            data = json.loads(data or "{}")
+    """JSON text of data, in ASCII and with sorted keys."""
     try:
-        return json.dumps(data, sort_keys=True, separators=(",", ":"), default=repr)
+        return _encode_sorted(data)
     except (TypeError, ValueError, RecursionError):  # keys of several kinds, or no end
-        return json.dumps(repr(data))
+        return _encode(repr(data))
 
 
 def fingerprint(text: str, key: str | None = None) -> str:
@@ -135,6 +142,6 @@ def plain(text: Any) -> str | None:
     return name.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
-def chained(before: str, row: Row) -> str:
-    """The hash of a row after a row with the hash `before`."""
-    return hashlib.sha256(f"{before}\n{_encode(row[:-1])}".encode()).hexdigest()
+def chained(before: str, members: Sequence[Any]) -> str:
+    """The hash of a row, of which these are all other members, after a row with the hash `before`."""
+    return hashlib.sha256(f"{before}\n{_encode(members)}".encode()).hexdigest()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 
 from pegboard import Redaction, Status, Tool, ToolCall, ToolResult
-from pegboard_journal._entry import RUNNING, Row, canonical, fingerprint, plain
+from pegboard_journal._entry import RUNNING, Row, canonical, decoded, fingerprint, plain
 from pegboard_journal._results import refused, to_data
 from pegboard_journal._settings import Settings, age
 from pegboard_journal._store import JournalError, Store, opened
@@ -172,66 +172,62 @@ class Recorder:
 
     # Rows ------------------------------------------------------------------------------------------------------
 
-    def _row(self, record: Record, name: str) -> Row:
-        entered = record.entered
-        tool, session, agent, redact = entered.tool, entered.session, entered.agent, record.redact
-        shown = str if redact is None else redact
+    def _row(self, record: Record, name: str, **members: Any) -> Row:
+        """The row of a call as far as it is known; `members` are what is known besides."""
+        entered, redact = record.entered, record.redact
+        tool, session = entered.tool, entered.session
+        shown = redact if redact is not None and redact.values else str
         origin = None if tool is None else tool.origin
-        return Row(
-            id=record.id,
-            call_id=plain(shown(entered.call_id)) or "",
-            tool=plain(shown(name)) or "",
-            version=None if origin is None else plain(origin.version),
-            origin=None if origin is None else plain(origin.distribution or origin.plugin),
-            session=None if session is None else plain(session.id),
-            subject=None if session is None else _name(session.subject),
-            agent=_name(agent),
-            parent=None if record.parent is None else plain(shown(record.parent)),
-            backend=None if tool is None else tool.options.backend,
-            started=record.started,
-            arguments=self._content(entered.arguments if record.arguments is _UNREAD else record.arguments, redact),
-            decided_by=record.decided_by,
-            key=None if record.key is None else plain(shown(record.key)),
-        )
+        arguments = decoded(entered.arguments) if record.arguments is _UNREAD else record.arguments
+        known = {
+            "id": record.id,
+            "call_id": plain(shown(entered.call_id)) or "",
+            "tool": plain(shown(name)) or "",
+            "version": None if origin is None else plain(origin.version),
+            "origin": None if origin is None else plain(origin.distribution or origin.plugin),
+            "session": None if session is None else plain(session.id),
+            "subject": None if session is None else _name(session.subject),
+            "agent": _name(entered.agent),
+            "parent": None if record.parent is None else plain(shown(record.parent)),
+            "backend": None if tool is None else tool.options.backend,
+            "started": record.started,
+            "arguments": self._content(arguments, redact),
+            "decided_by": record.decided_by,
+            "key": None if record.key is None else plain(shown(record.key)),
+        }
+        return Row(**{**known, **members})
 
-    def _content(self, data: Any, redact: Any) -> str | None:
+    def _content(self, data: Any, redact: Redaction | None) -> str | None:
         """What is kept of arguments or a result: never a secret, in no form."""
-        if self.settings.content == "none" or redact is None:
+        settings = self.settings
+        if settings.content == "none" or redact is None:
             return None
-        text = redact(canonical(redact.deep(_decoded(data))))
-        if self.settings.content == "redacted":
-            return str(text)
-        return fingerprint(text, self.settings.key if self.settings.content == "keyed" else None)
+        text = redact(canonical(redact.deep(data))) if redact.values else canonical(data)
+        if settings.content == "redacted":
+            return text
+        return fingerprint(text, settings.key if settings.content == "keyed" else None)
 
     def _outcome(self, record: Record, result: ToolResult | None) -> Row:
-        intent = record.intent
-        row = self._row(record, result.name if result is not None else self._known_name(record))
-        if intent is not None:
-            row = row._replace(follows=intent.seq)
-        if result is None:
-            seconds = time.perf_counter() - record.began
-            return row._replace(status=Status.CANCELLED.value, duration=seconds, attempts=record.attempts)
-        return self._with_result(row, record, result)
+        follows = None if record.intent is None else record.intent.seq
+        if result is not None:
+            return self._row(record, result.name, follows=follows, **self._ending(record, result))
+        tool, seconds = record.entered.tool, time.perf_counter() - record.began
+        name = "" if tool is None else tool.name
+        ending = {"status": Status.CANCELLED.value, "duration": seconds, "attempts": record.attempts}
+        return self._row(record, name, follows=follows, **ending)
 
-    def _with_result(self, row: Row, record: Record, result: ToolResult) -> Row:
-        redact = record.redact
-        fault = result.error
+    def _ending(self, record: Record, result: ToolResult) -> dict[str, Any]:
+        redact, fault = record.redact, result.error
         data = fault.message if fault is not None else result.text if result.data is None else result.data
-        decided_by = record.decided_by
-        if result.status is Status.DENIED and decided_by is None:
-            decided_by = "permission"
-        return row._replace(
-            duration=result.duration,
-            status=result.status.value,
-            attempts=result.attempts,
-            result=self._content(data, redact),
-            decided_by=decided_by,
-            kept=canonical(to_data(result, redact or Redaction())) if record.keeps and _is_final(result) else None,
-        )
-
-    @staticmethod
-    def _known_name(record: Record) -> str:
-        return "" if record.entered.tool is None else record.entered.tool.name
+        denied = result.status is Status.DENIED
+        return {
+            "duration": result.duration,
+            "status": result.status.value,
+            "attempts": result.attempts,
+            "result": self._content(data, redact),
+            "decided_by": record.decided_by or ("permission" if denied else None),
+            "kept": canonical(to_data(result, redact or Redaction())) if record.keeps and _is_final(result) else None,
+        }
 
     def _resumed(self, call: ToolCall, result: ToolResult) -> None:
         """Record the answer of a suspended call, in the place of the row that says it is suspended."""
@@ -243,7 +239,7 @@ class Recorder:
         now = time.time()
         record = Record(entered, entered.redact, None, self._new_id(now), now, 0.0)
         try:
-            row = self._with_result(self._row(record, call.name), record, result)._replace(arguments=None)
+            row = self._row(record, call.name, **{**self._ending(record, result), "arguments": None})
             session = plain(getattr(call.session, "id", None))
             fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
             found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
@@ -264,7 +260,7 @@ class Recorder:
         if store is None:
             return None
         try:
-            row = self._row(record, call.name)._replace(status=RUNNING, process=store.process, **claim)
+            row = self._row(record, call.name, status=RUNNING, process=store.process, **claim)
             record.intent = store.append(row, durable=True)
         except (JournalError, OSError) as error:
             self.failed(error if isinstance(error, JournalError) else JournalError(f"journal {store.place}: {error}"))
@@ -309,18 +305,6 @@ class Recorder:
             thread.shutdown()
         if self.store is not None:
             self.store.close()
-
-
-def _decoded(data: Any) -> Any:
-    """What a text of JSON says: a secret may be escaped in it."""
-    if isinstance(data, str | bytes | bytearray):
-        import json
-
-        try:
-            return json.loads(data)
-        except ValueError:
-            return bytes(data).decode("utf-8", "replace") if isinstance(data, bytes | bytearray) else data
-    return {} if data is None else data
 
 
 def _name(value: Any) -> str | None:

@@ -184,8 +184,8 @@ _FIRST_KEPT: Final = f"SELECT min(seq) FROM pegboard_journal WHERE started >= ? 
 
 
 def _added(execute: Execute, seq: int, before: str, row: Row) -> Row | None:
-    row = row._replace(seq=seq + 1)
-    row = row._replace(hash=chained(before, row))
+    members = (seq + 1, *row[1:-1])
+    row = Row(*members, chained(before, members))
     return row if execute(_INSERT, row).fetchone() else None
 
 
