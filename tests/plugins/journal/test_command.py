@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -159,7 +159,7 @@ class TestPage:
         pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
         assert len(pictures) == 2
         for each in pictures:
-            root = ElementTree.fromstring(each)
+            root = ET.fromstring(each)
             assert root.get("role") == "img"
             widths = [float(bar.get("width", "nan")) for bar in root.iter("rect")]
             assert max(widths) <= 480
@@ -167,7 +167,7 @@ class TestPage:
 
     def test_bars_are_as_long_as_their_numbers(self) -> None:
         figures = [ToolFigures("a", 10, 5, {}, 0.1, 0.4, 0.5), ToolFigures("b", 5, 0, {}, 0.0, 0.0, 0.0)]
-        calls = ElementTree.fromstring(re.findall(r"<svg.*?</svg>", page(figures), re.DOTALL)[0])
+        calls = ET.fromstring(re.findall(r"<svg.*?</svg>", page(figures), re.DOTALL)[0])
         assert [bar.get("width") for bar in calls.iter("rect")] == ["240.0", "240.0", "240.0", "0.0"]
 
     def test_names_are_text(self) -> None:

@@ -1,4 +1,4 @@
-"""kill -9 under load: no outcome that a caller got is lost, what is unknown is exactly known, and the chain is whole."""
+"""kill -9 under load: no outcome that a caller got is lost, what is unknown is known as such, the chain is whole."""
 
 from __future__ import annotations
 

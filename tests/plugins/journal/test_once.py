@@ -269,9 +269,9 @@ class TestUnknown:
         with self.charging(tmp_path, ran, approver=approve) as toolkit:
             (unfinished,) = Journal.of(toolkit).unfinished()
             result = toolkit.call_sync("charge", {"amount": 1}, call_id="k1")
-            assert reasons == [
-                f"a call of charge with the same key was broken off, and may have run: entry {unfinished.id} of the journal"
-            ]
+            (reason,) = reasons
+            assert reason.startswith("a call of charge with the same key was broken off, and may have run: ")
+            assert reason.endswith(f": entry {unfinished.id} of the journal")
             assert result.status == ("success" if answer else "denied")
             assert ran == ([1] if answer else [])
             if answer:

@@ -279,13 +279,13 @@ class TestSqlite:
 
     @pytest.mark.parametrize("url", ["calls.db", "sqlite://calls.db", "sqlite:///", "mysql://user:secret@host/db", ""])
     def test_a_url_that_names_no_store(self, url: str) -> None:
-        with pytest.raises(JournalError, match="write sqlite:///calls.db") as caught:
+        with pytest.raises(JournalError, match=r"write sqlite:///calls\.db") as caught:
             Journal(url)
         assert "secret" not in str(caught.value)
 
     def test_in_settings(self) -> None:
         """A toolkit that was given a journal does not go on without it."""
-        with pytest.raises(SettingsError, match="write sqlite:///calls.db"):
+        with pytest.raises(SettingsError, match=r"write sqlite:///calls\.db"):
             Toolkit(plugins=["journal"], settings={"journal": {"url": "mysql://secret@host"}})
 
     def test_closing_leaves_no_log(self, tmp_path: Path) -> None:

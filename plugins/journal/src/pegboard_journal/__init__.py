@@ -12,6 +12,7 @@ from pegboard_journal._key import IdempotencyKey, key_of
 from pegboard_journal._settings import Settings
 
 if TYPE_CHECKING:
+    from pegboard_journal._answers import Answers
     from pegboard_journal._entry import Entry
     from pegboard_journal._journal import Flaw, Journal, ToolFigures
     from pegboard_journal._store import JournalError
@@ -60,6 +61,18 @@ def _run(url: str | None, arguments: list[str]) -> int:
     return run(url, arguments)
 
 
+def _of_toolkit(settings: Settings) -> Answers | None:
+    """What answers and records the calls of a toolkit; None where the journal is off.
+
+    Raises `JournalError` for a URL that names no store, `PegboardError` for a cassette that cannot be read.
+    """
+    if settings.is_on and not settings.made:
+        from pegboard_journal._answers import Answers
+
+        settings.made["answers"] = Answers(settings)
+    return settings.made.get("answers")
+
+
 @hookimpl
 def settings_type() -> type[Settings]:
     """The pack's settings."""
@@ -69,7 +82,8 @@ def settings_type() -> type[Settings]:
 @hookimpl
 def provide_tools(settings: Settings) -> Iterable[Any]:
     """No tools: a source that says what could not be recorded, and that ends with the toolkit."""
-    return () if settings.recorder is None else [settings.recorder]
+    answers = _of_toolkit(settings)
+    return () if answers is None else [answers.recorder]
 
 
 @hookimpl
@@ -81,9 +95,10 @@ def provide_injectors() -> Iterable[Injector]:
 @hookimpl
 def provide_middleware(settings: Settings) -> Iterable[Middleware]:
     """What records whole calls, and nearest to the tools what answers calls instead of them."""
-    recorder, answers = settings.recorder, settings.answers
-    if recorder is None or answers is None:
+    answers = _of_toolkit(settings)
+    if answers is None:
         return ()
+    recorder = answers.recorder
     return [
         Middleware(recorder.around, "journal", whole=True, told=recorder.hear),
         Middleware(answers.around, "journal", answers.concerns_plain, _INNERMOST),
@@ -98,7 +113,7 @@ def provide_guards(settings: Settings) -> Iterable[Guard]:
     Raises `SettingsError` for a store or a cassette that cannot be had: a toolkit must not run without them.
     """
     try:
-        answers = settings.answers
+        answers = _of_toolkit(settings)
     except PegboardError as error:
         raise SettingsError(str(error)) from error
     if not settings.once or answers is None:

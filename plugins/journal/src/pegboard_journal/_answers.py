@@ -17,6 +17,7 @@ from pegboard_journal._cassette import Cassette
 from pegboard_journal._once import ELSEWHERE, Once
 from pegboard_journal._recorder import RECORD, Record, Recorder, has_effect
 from pegboard_journal._results import answered
+from pegboard_journal._settings import Settings
 
 __all__ = ["Answers"]
 
@@ -39,16 +40,20 @@ class _Course:
 class Answers:
     """Middleware around the tools of one toolkit: nearest to the tool, and so after permission and approval."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        settings = recorder.settings
-        self._recorder = recorder
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._recorder = recorder = Recorder(settings)
         self._cache = Cache()
         self._tools: WeakKeyDictionary[Any, dict[str, Tool]] = WeakKeyDictionary()
         self._once = None if recorder.store is None else Once(recorder, recorder.store)
         self._cassette = None
         if settings.replays and settings.cassette is not None:
             self._cassette = Cassette.at(settings.cassette, settings.mode)
+
+    @property
+    def recorder(self) -> Recorder:
+        """What records whole calls."""
+        return self._recorder
 
     def check(self, call: ToolCall) -> Verdict | None:
         """What a guard says of a call: to ask about one that may have run before."""

@@ -12,7 +12,8 @@ import attrs
 from pegboard import PegboardError, Session, Toolkit
 from pegboard_journal._entry import PRUNED, RUNNING, Entry, Row, chained
 from pegboard_journal._settings import age
-from pegboard_journal._store import CURRENT, Store, opened
+from pegboard_journal._store import CURRENT, Store
+from pegboard_journal._urls import opened
 
 if TYPE_CHECKING:
     from pegboard_journal._recorder import Recorder

@@ -19,7 +19,8 @@ from pegboard import Redaction, Status, Tool, ToolCall, ToolResult
 from pegboard_journal._entry import RUNNING, Row, canonical, decoded, fingerprint, plain
 from pegboard_journal._results import refused, to_data
 from pegboard_journal._settings import Settings, age
-from pegboard_journal._store import JournalError, Store, opened
+from pegboard_journal._store import JournalError, Store
+from pegboard_journal._urls import opened
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -14,8 +14,6 @@ import attrs
 
 if TYPE_CHECKING:
     from pegboard import Tool
-    from pegboard_journal._answers import Answers
-    from pegboard_journal._recorder import Recorder
 
 __all__ = ["Settings", "age"]
 
@@ -83,26 +81,12 @@ class Settings:
         """Whether a tool runs once for each key."""
         return any(fnmatchcase(name, pattern) for pattern in self.once)
 
-    @cached_property
-    def recorder(self) -> Recorder | None:
-        """What records the calls of the toolkit that these settings are for; None where the journal is off.
-
-        Raises `JournalError` for a URL that names no store.
-        """
-        if self.url is None and not self.replays and not self.cache:
-            return None
-        from pegboard_journal._recorder import Recorder
-
-        return Recorder(self)
+    @property
+    def is_on(self) -> bool:
+        """Whether calls are recorded, or answered."""
+        return self.url is not None or self.replays or bool(self.cache)
 
     @cached_property
-    def answers(self) -> Answers | None:
-        """What answers calls instead of their tools; None where the journal is off.
-
-        Raises `PegboardError` for a cassette that cannot be read.
-        """
-        if self.recorder is None:
-            return None
-        from pegboard_journal._answers import Answers
-
-        return Answers(self.recorder)
+    def made(self) -> dict[str, Any]:
+        """What the hooks of one toolkit have made of these settings, and share."""
+        return {}

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from pegboard import PegboardError
 from pegboard_journal._entry import COLUMNS, PRUNED, RUNNING, Row, chained
 
-__all__ = ["Execute", "JournalError", "Store", "opened"]
+__all__ = ["Execute", "JournalError", "Store"]
 
 T = TypeVar("T")
 Execute = Callable[..., Any]
@@ -192,18 +192,3 @@ def _added(execute: Execute, seq: int, before: str, row: Row) -> Row | None:
 def _close(held: list[Any]) -> None:
     while held:
         held.pop().close()
-
-
-def opened(url: str) -> Store:
-    """The store that a URL names. Raises `JournalError` for one that names none."""
-    scheme, colon, rest = url.partition("://")
-    if colon and scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        from pegboard_journal._sqlite import SqliteStore
-
-        return SqliteStore(rest[1:])
-    if colon and scheme in ("postgresql", "postgres"):
-        from pegboard_journal._postgres import PostgresStore
-
-        return PostgresStore(url)
-    remedy = "write sqlite:///calls.db, sqlite:////absolute/calls.db or postgresql://host/database"
-    raise JournalError(f"the url of a journal names SQLite or PostgreSQL: {remedy}")
