@@ -56,7 +56,7 @@ class TestRecording:
         assert "c1" not in text
 
     def test_what_is_there_answers(self, path: Path) -> None:
-        tools = Tools()
+        tools, results = Tools(), list[Any]()
         for _ in range(2):
             with on(path, "record", tools) as toolkit:
                 results = [toolkit.call_sync("weather", {"city": city}) for city in ("Bern", "Oslo", "Bern")]
@@ -90,11 +90,12 @@ class TestRecording:
             """Log in."""
             return {"token": token, "pin": 123456, "nested": [f"Bearer {token}"]}
 
+        tokens = []
         for _ in range(2):
             with on(path, "record", login) as toolkit:
                 toolkit.set_presets("login", {"token": Secret("hunter2-hunter2")})
-                result = toolkit.call_sync("login", {"user": "hunter2-hunter2"})
-        assert result.data["token"] == "***"
+                tokens.append(toolkit.call_sync("login", {"user": "hunter2-hunter2"}).data["token"])
+        assert tokens == ["hunter2-hunter2", "***"]
         assert "hunter2" not in path.read_text("utf-8")
 
 

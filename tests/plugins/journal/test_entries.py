@@ -163,7 +163,7 @@ class TestDecisions:
 
     def test_permissions(self, toolkit: Toolkit) -> None:
         for permission in ("never", "prompt"):
-            toolkit.set_permission("weather", permission)  # type: ignore[arg-type]
+            toolkit.set_permission("weather", permission)
             toolkit.call_sync("weather", {"city": "Bern"})
         assert [(each.status, each.decided_by) for each in entries(toolkit)] == [("denied", "permission")] * 2
 
@@ -171,7 +171,7 @@ class TestDecisions:
         class Strict:
             @hookimpl
             def provide_guards(self) -> list[Guard]:
-                return [Guard(lambda tool: None, check=lambda call: Verdict(permission="never", reason="no"))]  # type: ignore[arg-type]
+                return [Guard(lambda tool: None, check=lambda call: Verdict(permission="never", reason="no"))]
 
         with Toolkit(plugins=["journal", Strict()], settings={"journal": {"url": url_of(tmp_path)}}) as toolkit:
             toolkit.register(Tools())

@@ -100,7 +100,7 @@ class TestSameKey:
         assert keys == ["k1"] * 3
 
     @pytest.mark.parametrize("secret", [Secret("hunter2-hunter2"), Secret(Computed(lambda call: "hunter2-hunter2"))])
-    def test_secrets_are_masked_in_what_is_kept(self, tmp_path: Path, secret: Secret) -> None:
+    def test_secrets_are_masked_in_what_is_kept(self, tmp_path: Path, secret: Any) -> None:
         @tool
         def login(token: str) -> dict[str, str]:
             """Log in."""

@@ -314,6 +314,11 @@ class TestPostgres:
             assert journal.verify(journal.head) == []
             with pytest.raises(JournalError, match="InsufficientPrivilege"):
                 journal.prune("0d")
+        with journaled(server.url("writer"), retain="1h") as toolkit:
+            every(toolkit, 2)
+            (problem,) = toolkit.problems
+            assert problem.startswith("old rows could not be removed from the journal: journal in PostgreSQL: Insuff")
+            assert len(entries(toolkit)) == 14
 
     def test_a_server_that_is_gone_and_comes_back(self, server: PostgresServer) -> None:
         with journaled(server.url("owner", "hunter2"), options={"expose_errors": "traceback"}) as toolkit:

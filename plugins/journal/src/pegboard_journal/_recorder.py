@@ -77,6 +77,7 @@ class Recorder:
         self._missing = 0
         self._reason = ""
         self._pruned = 0.0
+        self._unpruned = ""
         self._forget()
 
     def _forget(self) -> None:
@@ -89,10 +90,9 @@ class Recorder:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is missing in the journal."""
-        if not self._missing:
-            return ()
-        return (f"{self._missing} rows are missing in the journal, for they could not be written: {self._reason}",)
+        """What is missing in the journal, and what should no longer be in it."""
+        missing = f"{self._missing} rows are missing in the journal, for they could not be written: {self._reason}"
+        return (*([missing] if self._missing else []), *([self._unpruned] if self._unpruned else []))
 
     # As a source without tools ---------------------------------------------------------------------------------
 
@@ -167,9 +167,10 @@ class Recorder:
             return
         try:
             self.store.append(self._outcome(record, result))
-            self._prune()
         except JournalError as error:
             self.failed(error)
+        else:
+            self._prune(self.store)
 
     # Rows ------------------------------------------------------------------------------------------------------
 
@@ -180,23 +181,22 @@ class Recorder:
         shown = redact if redact is not None and redact.values else str
         origin = None if tool is None else tool.origin
         arguments = decoded(entered.arguments) if record.arguments is _UNREAD else record.arguments
-        known = {
-            "id": record.id,
-            "call_id": plain(shown(entered.call_id)) or "",
-            "tool": plain(shown(name)) or "",
-            "version": None if origin is None else plain(origin.version),
-            "origin": None if origin is None else plain(origin.distribution or origin.plugin),
-            "session": None if session is None else plain(session.id),
-            "subject": None if session is None else _name(session.subject),
-            "agent": _name(entered.agent),
-            "parent": None if record.parent is None else plain(shown(record.parent)),
-            "backend": None if tool is None else tool.options.backend,
-            "started": record.started,
-            "arguments": self._content(arguments, redact),
-            "decided_by": record.decided_by,
-            "key": None if record.key is None else plain(shown(record.key)),
-        }
-        return Row(**{**known, **members})
+        return Row(
+            id=record.id,
+            call_id=plain(shown(entered.call_id)) or "",
+            tool=plain(shown(name)) or "",
+            version=None if origin is None else plain(origin.version),
+            origin=None if origin is None else plain(origin.distribution or origin.plugin),
+            session=None if session is None else plain(session.id),
+            subject=None if session is None else _name(session.subject),
+            agent=_name(entered.agent),
+            parent=None if record.parent is None else plain(shown(record.parent)),
+            backend=None if tool is None else tool.options.backend,
+            started=record.started,
+            arguments=self._content(arguments, redact),
+            key=None if record.key is None else plain(shown(record.key)),
+            **members,
+        )
 
     def _content(self, data: Any, redact: Redaction | None) -> str | None:
         """What is kept of arguments or a result: never a secret, in no form."""
@@ -215,7 +215,7 @@ class Recorder:
         tool, seconds = record.entered.tool, time.perf_counter() - record.began
         name = "" if tool is None else tool.name
         ending = {"status": Status.CANCELLED.value, "duration": seconds, "attempts": record.attempts}
-        return self._row(record, name, follows=follows, **ending)
+        return self._row(record, name, follows=follows, decided_by=record.decided_by, **ending)
 
     def _ending(self, record: Record, result: ToolResult) -> dict[str, Any]:
         redact, fault = record.redact, result.error
@@ -240,7 +240,7 @@ class Recorder:
         now = time.time()
         record = Record(entered, entered.redact, None, self._new_id(now), now, 0.0)
         try:
-            row = self._row(record, call.name, **{**self._ending(record, result), "arguments": None})
+            row = self._row(record, call.name, **self._ending(record, result))._replace(arguments=None)
             session = plain(getattr(call.session, "id", None))
             fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
             found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
@@ -261,7 +261,8 @@ class Recorder:
         if store is None:
             return None
         try:
-            row = self._row(record, call.name, status=RUNNING, process=store.process, **claim)
+            more = {"status": RUNNING, "process": store.process, "decided_by": record.decided_by}
+            row = self._row(record, call.name, **more, **claim)
             record.intent = store.append(row, durable=True)
         except (JournalError, OSError) as error:
             self.failed(error if isinstance(error, JournalError) else JournalError(f"journal {store.place}: {error}"))
@@ -271,12 +272,17 @@ class Recorder:
             return refused(call, "journal", message, remedy=self._reason)
         return record.intent
 
-    def _prune(self) -> None:
+    def _prune(self, store: Store) -> None:
+        """Remove what is older than it has to be, once an hour."""
         retain, now = self.settings.retain, time.time()
-        if retain is None or self.store is None or now - self._pruned < _HOUR:
+        if retain is None or now - self._pruned < _HOUR:
             return
         self._pruned = now
-        self.store.prune(now - age(retain).total_seconds())
+        try:
+            store.prune(now - age(retain).total_seconds())
+            self._unpruned = ""
+        except JournalError as error:
+            self._unpruned = f"old rows could not be removed from the journal: {error}"
 
     # Threads ---------------------------------------------------------------------------------------------------
 
