@@ -14,7 +14,9 @@ HOOKS = [name for name, value in vars(hookspecs).items() if hasattr(value, "pegb
 
 
 def is_hook(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and any("hookimpl" in ast.unparse(each) for each in node.decorator_list)
+    """Tell whether a function is a hook of Pegboard, not of pytest."""
+    names = [ast.unparse(each) for each in getattr(node, "decorator_list", ())]
+    return isinstance(node, ast.FunctionDef) and any("hookimpl" in name and "pytest." not in name for name in names)
 
 
 @each_pack

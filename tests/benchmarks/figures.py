@@ -19,6 +19,7 @@ HOMES = {
     "boards": ("B7", "B8", "B13"),
     "crowds": ("B9",),
     "features": ("B14",),
+    "journals": ("B17",),
     "starts": ("B10", "B11"),
 }
 """Imported when a row is measured: packages of another revision may lack what only other rows need."""

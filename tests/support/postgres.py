@@ -107,7 +107,7 @@ class PostgresServer:
 
     def empty(self) -> None:
         """Remove what tests have made."""
-        self.execute("DROP TABLE IF EXISTS pegboard_conversations")
+        self.execute("DROP TABLE IF EXISTS pegboard_conversations, pegboard_journal")
 
 
 @contextmanager

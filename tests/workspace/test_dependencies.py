@@ -48,7 +48,11 @@ BROUGHT_BY_THE_PROGRAM = {
     },
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
-NEEDS_AN_EXTRA = {"pegboard_bridges": tuple(FRAMEWORKS), "pegboard_testing": ("fixtures", "_snapshot")}
+NEEDS_AN_EXTRA = {
+    "pegboard_bridges": tuple(FRAMEWORKS),
+    "pegboard_journal": ("cassettes",),
+    "pegboard_testing": ("fixtures", "_snapshot"),
+}
 """Modules whose own imports an extra brings, for only programs that have it import them."""
 
 Import = tuple[str, bool]

@@ -122,6 +122,8 @@ class TestPack:
         # The command is no plugin: it must work where every plugin is blocked. The test kit is one of pytest's, and a
         # library is none.
         own = {"cli": {}, "net": {}, "schemas": {}, "testing": {"pytest11": {"pegboard": f"{pack.package}.fixtures"}}}
+        journal = {"pegboard_journal": "pegboard_journal.cassettes"}
+        own["journal"] = {"pegboard": {"journal": "pegboard_journal"}, "pytest11": journal}
         assert pack.project.get("entry-points", {}) == own.get(
             pack.path.name, {"pegboard": {pack.path.name: pack.package}}
         )

@@ -141,7 +141,8 @@ class Middleware(Shown):
     With `whole` it runs around whole calls, for telemetry: of tools that do not exist, and with arguments that do not
     fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
     on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. In between, where
-    the call is made, `told(what, details)` hears of each `"retry"` and each answer to a request for `"approval"`.
+    the call is made, `told(what, details)` hears of each `"retry"`, each answer to a request for `"approval"` and each
+    `"denial"` by a guard; and of each suspended call that is `"resumed"`, its `call` and the `result`.
     """
 
     around: Callable[[Any, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)
@@ -186,7 +187,8 @@ class EnteredCall(NamedTuple):
     """A call as middleware around whole calls gets it: its tool, if there is one, what was sent, and who called.
 
     `session` is the one that it is made in, `session.subject` for whom; `redact` takes the secrets of the call out of
-    texts and data; None where these are not known.
+    texts and data; None where these are not known. `parent` is the id of the call that this one is a part of, as
+    `provider_meta["parent"]` says it.
     """
 
     tool: Tool | None
@@ -194,6 +196,8 @@ class EnteredCall(NamedTuple):
     agent: Any
     redact: Redaction | None
     session: CallerSession | None = None
+    call_id: str = ""
+    parent: str | None = None
 
 
 @final

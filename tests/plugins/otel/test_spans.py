@@ -184,6 +184,15 @@ class TestEvents:
         assert board(add).call_sync("add", {"a": "1"}).value == 1
         assert [event.name for event in collected.one().events] == ["pegboard.repair"]
 
+    def test_the_answer_of_another_call(self, collected: Collected) -> None:
+        pytest.importorskip("pegboard_journal")
+        with Toolkit(plugins=["otel", "journal"], settings={"journal": {"cache": {"add": 60.0}}}) as toolkit:
+            toolkit.register(tool(read_only=True)(lambda a, b: a + b), name="add", description="Add.")
+            for _ in range(2):
+                toolkit.call_sync("add", {"a": 1, "b": 2})
+        events = [[(event.name, dict(event.attributes or {})) for event in span.events] for span in collected.spans]
+        assert events == [[], [("pegboard.answer", {"pegboard.answer.from": "cached"})]]
+
     @pytest.mark.parametrize("run", [asyncio.run, None])
     def test_retries(self, board: Board, collected: Collected, run: Any) -> None:
         left = [ToolError("not yet"), ValueError("nor now")]

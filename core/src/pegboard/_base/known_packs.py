@@ -52,6 +52,7 @@ KNOWN_PACKS: Final = (
     KnownPack("agent", ("pegboard chat",)),
     KnownPack("dialects", ("dialects", "openapi-3.0")),
     KnownPack("inspector", ("pegboard inspect",)),
+    KnownPack("journal", ("pegboard journal",)),
     KnownPack("mcp", ("pegboard serve",)),
     KnownPack("otel", ("middleware",)),
     KnownPack("policy", ("policy",)),

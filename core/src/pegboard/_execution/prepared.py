@@ -93,7 +93,8 @@ class CallRunner(CallPath):
         known = type(bound) is BoundTool
         # Which secrets a call with computed ones had is not known any more when it is over.
         redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
-        entered = EnteredCall(bound.tool if known else None, call.arguments, agent or session.agent, redact, session)
+        who = agent or session.agent, redact, session, call.id, call.provider_meta.get("parent")
+        entered = EnteredCall(bound.tool if known else None, call.arguments, *who)
         within = _Within(self, call, redact, work)
         work = within.proceed
         for each in reversed(self.engine.around):
@@ -214,6 +215,7 @@ class CallRunner(CallPath):
         if not self._is_first(call, result, run.session):
             raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
         bound.stats.resumed()
+        self.engine.tell("resumed", {"call": call, "result": result})
         return self.ending.never(result, call)
 
     def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:

@@ -144,6 +144,7 @@ async def _judge(run: Run, io: Io) -> ToolResult | None:
             pass_interrupt(error)
             offered, permission, reason = False, None, f"a guard failed: {describe_exception(error)}"
         if not offered or permission is Permission.NEVER:
+            run.engine.tell("denial", {"by": "guard"})
             return _denied(run, "a policy denies this call", reason)
         if permission is Permission.PROMPT and run.agreed is not run.ready.tool.definition:
             refusal = await _approve(run, io, reason or f"a policy asks about {run.name}", private=True)

@@ -300,6 +300,11 @@ class ToolCall:
         """What this call finds in its context, to be passed on as `context=`; nothing for a call that has not begun."""
         return getattr(self._state or self._invocation, "scope", ())
 
+    @property
+    def redact(self) -> Any:
+        """The `Redaction` of the call's secrets, computed ones too once it has run; None where it has none."""
+        return getattr(self._state, "redact", None)
+
     def surround(self, surroundings: Any) -> None:
         """Let a tool by hand reach the emitter and session of these: for a backend that makes its call elsewhere."""
         self._invocation = surroundings

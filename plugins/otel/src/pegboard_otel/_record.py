@@ -37,6 +37,8 @@ MAX_VALUES: Final = 100
 """How many classes of errors, and names of agents, have series of their own."""
 MAX_SERIES: Final = 2_000
 """How many series there are in all; OpenTelemetry's specification of SDKs has the same limit for a metric."""
+ANSWERED: Final = ("cached", "once", "replayed")
+"""Kinds of notes that say that the answer of another call was given, as the journal does."""
 OTHER: Final = "_OTHER"
 """What the conventions say of an error whose class is not named."""
 OVERFLOW: Final = {"otel.metric.overflow": True}
@@ -200,6 +202,8 @@ class Recorder:
                 if note.kind == "repair":
                     path = {"pegboard.repair.path": _cut(note.path, MAX_NAME)} if self._content else {}
                     span.add_event("pegboard.repair", path)
+                elif note.kind in ANSWERED:
+                    span.add_event("pegboard.answer", {"pegboard.answer.from": note.kind})
             if self._content and redact is not None:
                 message = None if result.error is None else _cut(redact(result.error.message), MAX_CONTENT)
                 _tell_content(span, sent, result, redact)

@@ -1,0 +1,92 @@
+"""The settings of the pack."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import attrs
+
+if TYPE_CHECKING:
+    from pegboard import Tool
+
+__all__ = ["Settings", "age"]
+
+_UNITS: Final = {"d": "days", "h": "hours"}
+
+
+def age(text: str) -> timedelta:
+    """`"90d"` or `"12h"` as a time. Raises ValueError for anything else."""
+    found = re.fullmatch(r"(\d{1,6})([dh])", text)
+    if found is None:
+        raise ValueError(f"a time is a number of days or hours, such as 90d or 12h; got {text!r}")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _is_age(record: Any, field: Any, value: str | None) -> None:
+    if value is not None:
+        age(value)
+
+
+@attrs.frozen(eq=False, slots=False)
+class Settings:
+    """The section `journal` of the settings. With a `url`, or with a `cassette` and a `mode`, the journal is on."""
+
+    url: str | None = attrs.field(default=None, repr=False, metadata={"secret": True})
+    """Where calls are recorded: `sqlite:///calls.db`, `sqlite:////absolute/calls.db` or `postgresql://...`."""
+    content: Literal["digest", "keyed", "redacted", "none"] = "digest"
+    """What is kept of arguments and results: a SHA-256, an HMAC, all of them without secrets, or nothing."""
+    key: str | None = attrs.field(default=None, repr=False, metadata={"secret": True})
+    """The key of the HMAC."""
+    mode: Literal["off", "record", "replay", "strict"] = "off"
+    """What the cassette does."""
+    cassette: Path | None = None
+    """The file of recorded calls."""
+    cache: Mapping[str, float] = attrs.field(factory=dict)
+    """For how many seconds answers are kept, by patterns of tools' names."""
+    cache_scope: Literal["session", "board"] = "session"
+    """Who shares a kept answer: calls of one session, or all calls of the toolkit."""
+    once: tuple[str, ...] = ()
+    """Patterns of the names of tools that run once for each key."""
+    retain: str | None = attrs.field(default=None, validator=_is_age)
+    """For how long rows are kept: a number of days or hours, such as `90d` or `12h`; for ever without it."""
+    on_failure: Literal["refuse", "run"] = "refuse"
+    """Whether a tool with an effect is refused while the journal cannot be written, or runs without a record."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.content == "keyed" and not self.key:
+            raise ValueError('content = "keyed" needs a key')
+        if self.once and self.url is None:
+            raise ValueError("once needs a url: what has run is looked up in the journal")
+        if self.mode != "off" and self.cassette is None:
+            raise ValueError(f"mode = {self.mode!r} needs a cassette, the path of a file")
+
+    @property
+    def replays(self) -> bool:
+        """Whether a cassette answers calls."""
+        return self.mode != "off"
+
+    def seconds_cached(self, tool: Tool) -> float | None:
+        """For how long the answers of a tool are kept; None for one that is not `read_only`, or not named."""
+        if tool.hints.read_only is not True:
+            return None
+        return next((seconds for pattern, seconds in self.cache.items() if fnmatchcase(tool.name, pattern)), None)
+
+    def runs_once(self, name: str) -> bool:
+        """Whether a tool runs once for each key."""
+        return any(fnmatchcase(name, pattern) for pattern in self.once)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether calls are recorded, or answered."""
+        return self.url is not None or self.replays or bool(self.cache)
+
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """What the hooks of one toolkit have made of these settings, and share."""
+        return {}

@@ -1,0 +1,74 @@
+"""Pieces of work for processes of their own: `python -m tests.plugins.journal.laborers NAME ARGUMENT ...`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from pegboard import tool
+from tests.plugins.journal.desk import Tools, journaled
+
+
+def say(**data: Any) -> None:
+    """Tell the test."""
+    print(json.dumps(data), flush=True)
+
+
+def calls(url: str, number: int) -> None:
+    """Make calls, every tenth of them with an effect."""
+    with journaled(url) as toolkit:
+        for each in range(number):
+            name, arguments = ("pay", {"amount": each}) if each % 10 == 0 else ("weather", {"city": str(each)})
+            assert not toolkit.call_sync(name, arguments).is_error
+        assert not toolkit.problems, toolkit.problems
+    say(done=number)
+
+
+def until_killed(url: str, log: str) -> None:
+    """Make calls of a tool with an effect until the end, and write down each that has come back."""
+    with Path(log).open("a", encoding="utf-8") as file, journaled(url) as toolkit:
+        say(ready=True)
+        for each in range(100_000):
+            call_id = f"{time.time_ns()}-{each}"
+            result = toolkit.call_sync("pay", {"amount": each}, call_id=call_id)
+            assert not result.is_error, result.text
+            file.write(f"{call_id}\n")
+            file.flush()
+
+
+def hang(url: str, settings: dict[str, Any], key: str) -> None:
+    """Begin a call of a tool with an effect that does not come back."""
+    running = threading.Event()
+
+    @tool
+    def charge(amount: int) -> str:
+        """Charge."""
+        running.set()
+        time.sleep(600)
+        return "charged"
+
+    with journaled(url, charge, **settings) as toolkit:
+        threading.Thread(
+            target=toolkit.call_sync, args=("charge", {"amount": 1}), kwargs={"call_id": key}, daemon=True
+        ).start()
+        assert running.wait(30)
+        say(running=True)
+        sys.stdin.read()
+
+
+def once(url: str, number: int) -> None:
+    """Make calls of which each key runs once, over all processes that do the same."""
+    tools = Tools()
+    with journaled(url, tools, once=["pay"]) as toolkit:
+        for each in range(number):
+            result = toolkit.call_sync("pay", {"amount": each}, call_id=f"key {each}")
+            assert result.data == {"paid": each}, result.text
+    say(ran=tools.ran)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*map(json.loads, sys.argv[2:]))
