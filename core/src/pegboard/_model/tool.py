@@ -191,6 +191,11 @@ class CallPlan(Protocol):
 class Face(Protocol):
     """What a session's model sees of a tool that looks otherwise in each session."""
 
+    own: bool  # whether the tool is one of the core's own
+
+    def of(self, session: Any) -> Face:
+        """How the tool looks in that session."""
+
     @property
     def description(self) -> str:
         """The text for the model."""
