@@ -57,7 +57,7 @@ KNOWN_PACKS: Final = (
     KnownPack("policy", ("policy",)),
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
-    *map(KnownPack, ("bridges", "cli", "files", "multimodal", "openapi", "shell", "testing")),
+    *map(KnownPack, ("bridges", "cli", "code", "files", "multimodal", "openapi", "shell", "testing")),
 )
 
 

@@ -1,4 +1,4 @@
-"""Code mode: the model writes one checked program instead of ten calls: `toolkit.register(CodeMode(toolkit.view(...)))`.
+"""Code mode: a model writes one checked program instead of ten calls: `toolkit.register(CodeMode(toolkit))`.
 
 Each name is imported on first use (PEP 562), the sandbox by the first program.
 """

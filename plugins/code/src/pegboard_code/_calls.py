@@ -7,7 +7,9 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar, final
 
 from pegboard import CancelToken, Chunk, Emitter, Session, Status, ToolCall, ToolResult
@@ -32,7 +34,9 @@ class Clock:
         """Count time in which the program, or one of its calls, was at work."""
         self.left -= seconds
         if self.left <= 0:
-            raise StoppedError(Status.TIMEOUT, "timeout", f"the program and its calls ran longer than {self._seconds:g} s")
+            raise StoppedError(
+                Status.TIMEOUT, "timeout", f"the program and its calls ran longer than {self._seconds:g} s"
+            )
 
     async def wait(self, task: asyncio.Future[T], calls: list[ToolCall]) -> T:
         """Wait for a task, and cancel it when the time is up or the caller leaves."""
@@ -59,7 +63,9 @@ def _all_ask(calls: list[ToolCall]) -> bool:
 class Caller:
     """Makes calls in one session, on behalf of one call of `run_code`."""
 
-    def __init__(self, session: Session, clock: Clock, emitter: Emitter, token: CancelToken, given: dict[str, Any]) -> None:
+    def __init__(
+        self, session: Session, clock: Clock, emitter: Emitter, token: CancelToken, given: dict[str, Any]
+    ) -> None:
         self.session = session
         self._clock = clock
         self._emitter = emitter
@@ -91,33 +97,47 @@ class Caller:
 
     def call_sync(self, calls: list[ToolCall]) -> list[ToolResult]:
         """The same in plain code: a single call in this very thread, several in threads of their own."""
-        self._token.on_cancel(lambda: [call.stop() for call in calls if call.result is None])
-        if len(calls) == 1:
-            results = [self.session.call_sync(calls[0], **self._given)]
-        else:
-            results = self._in_threads(calls)
-        self._clock.spend(max(result.duration for result in results))
-        return results
+        for call in calls:
+            self.session.prepare(call)
+        self._token.on_cancel(partial(_stop, calls))
+        if len(calls) > 1:
+            return self._in_threads(calls)
+        result = self.session.call_sync(calls[0], **self._given)
+        self._clock.spend(result.duration)
+        return [result]
 
     def _in_threads(self, calls: list[ToolCall]) -> list[ToolResult]:
         done: queue.SimpleQueue[ToolResult] = queue.SimpleQueue()
-        prepared = [self.session.prepare(call) for call in calls]
-        for call in prepared:
-            work = contextvars.copy_context().run
-            target: Callable[..., Any] = lambda call, work=work: done.put(work(self.session.call_sync, call, **self._given))
-            threading.Thread(target=target, args=(call,), name="pegboard-code", daemon=True).start()
+        for call in calls:
+            work = partial(contextvars.copy_context().run, self._call_in_thread, call, done)
+            threading.Thread(target=work, name="pegboard-code", daemon=True).start()
         results: dict[str, ToolResult] = {}
-        for _ in calls:
-            result = done.get()
-            results[result.call_id] = result
-            if result.is_error:
-                for call in prepared:
-                    if call.result is None:
-                        call.stop()
+        try:
+            while len(results) < len(calls):
+                began = time.perf_counter()
+                with suppress(queue.Empty):
+                    result = done.get(timeout=TICK)
+                    results[result.call_id] = result
+                    if result.is_error:
+                        _stop(calls)
+                if not _all_ask(calls):
+                    self._clock.spend(time.perf_counter() - began)
+        finally:
+            _stop(calls)
         return [results[call.id] for call in calls]
+
+    def _call_in_thread(self, call: ToolCall, done: queue.SimpleQueue[ToolResult]) -> None:
+        done.put(self.session.call_sync(call, **self._given))
 
     def _report(self, chunk: Chunk) -> None:
         self._emitter.emit(chunk.content)
+
+
+def _stop(calls: list[ToolCall]) -> None:
+    """End what is not over; a tool that looks at nothing runs on."""
+    for call in calls:
+        if call.result is None:
+            call.stop()
 
 
 def _ended(call: ToolCall) -> ToolResult:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 from pegboard import Permission, Session, Tool
 from pegboard_code._stubs import PREAMBLE, Stub, Stubs
 
-__all__ = ["CatalogMode", "Catalog", "modules", "offered"]
+__all__ = ["Catalog", "CatalogMode", "modules", "offered"]
 
 CatalogMode: TypeAlias = Literal["all", "search", "auto"]
 MOST_TEXT: Final = 16_000
@@ -85,7 +85,9 @@ class Catalog:
 
     def describe(self, name: str) -> str:
         """The stub of a tool by either of its names, with its types."""
-        known = name if name in self.stubs else next((each.name for each in self.stubs.values() if each.tool == name), "")
+        known = (
+            name if name in self.stubs else next((each.name for each in self.stubs.values() if each.tool == name), "")
+        )
         return self._stubs.render([known]) if known else f"There is no tool {name!r}; find_tools(query) finds tools."
 
     def find(self, query: str) -> str:
@@ -106,5 +108,7 @@ def _function() -> None:
 
 
 def _score(words: set[str], stub: Stub) -> int:
-    in_name, in_text = (set(re.findall(r"[a-z0-9]+", each.replace("_", " ").lower())) for each in (stub.name, stub.text))
+    in_name, in_text = (
+        set(re.findall(r"[a-z0-9]+", each.replace("_", " ").lower())) for each in (stub.name, stub.text)
+    )
     return 3 * len(words & in_name) + len(words & in_text)

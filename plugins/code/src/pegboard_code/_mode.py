@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
+import datetime as dt
 import os
 import re
 import threading
@@ -72,13 +72,21 @@ class CodeMode:
         check: bool = True,
         max_code: int = MAX_CODE,
         store: str | os.PathLike[str] | None = None,
-        key: str | bytes | Secret | None = None,
+        key: str | bytes | Secret[str] | None = None,
     ) -> None:
-        for option, value, known in (("catalog", catalog, ("all", "search", "auto")), ("approve", approve, ("call", "program"))):
+        for option, value, known in (
+            ("catalog", catalog, ("all", "search", "auto")),
+            ("approve", approve, ("call", "program")),
+        ):
             if value not in known:
                 raise ValueError(f"{option} takes {' or '.join(map(repr, known))}, got {value!r}")
-        for option, number in (("max_calls", max_calls), ("timeout", timeout), ("max_memory", max_memory), ("max_code", max_code)):
-            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < 2**40:
+        for option, number in (
+            ("max_calls", max_calls),
+            ("timeout", timeout),
+            ("max_memory", max_memory),
+            ("max_code", max_code),
+        ):
+            if type(number) not in (int, float) or not 0 < number < 2**40:
                 raise ValueError(f"{option} takes a number above 0, got {number!r}")
         if (store is None) is not (key is None):
             raise ValueError("store= and key= go together: a folder, and what seals the snapshots in there")
@@ -182,7 +190,7 @@ class CodeMode:
     @staticmethod
     def now() -> str:
         """The moment at which the clock of a program stands, ISO 8601."""
-        return datetime.datetime.now(datetime.UTC).isoformat()
+        return dt.datetime.now(dt.UTC).isoformat()
 
     def _run(self, call: ToolCall, token: CancelToken, emitter: Emitter, agent: Any, covered: tuple[str, ...]) -> Run:
         session: Session = call.session
@@ -205,7 +213,7 @@ class CodeMode:
     def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
         """Keep a program that waits; what goes on with it, given the answer."""
         if self._snapshots is None:
-            return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, None))
+            return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
         path = self._snapshots.keep(parked)
         self._listed.add(path)
         return partial(self._take, run, path)
@@ -218,7 +226,7 @@ class CodeMode:
         parked, used = snapshots.take(path, run.call.id, run.caller_session.id)
         if parked.covered != run.covered:
             run = self._again(run.call, parked.covered)
-        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, used))
+        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, partial(used.unlink, missing_ok=True)))
 
     def _again(self, call: ToolCall, covered: tuple[str, ...]) -> Run:
         return self._run(call, CancelToken(), Emitter(call.id, call.name), None, covered)

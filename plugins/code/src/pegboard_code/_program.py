@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
 import re
 from collections.abc import Mapping
@@ -72,7 +72,14 @@ class Program:
     """One program. `start` or `restore` begins it, `go_on` answers what it asked for; `close` in any case."""
 
     def __init__(
-        self, code: str, catalog: Catalog, limits: Limits, handles: Handles, moment: str, calls: int = 0, printed: str = ""
+        self,
+        code: str,
+        catalog: Catalog,
+        limits: Limits,
+        handles: Handles,
+        moment: str,
+        calls: int = 0,
+        printed: str = "",
     ) -> None:
         self.code = code
         self.moment = moment
@@ -109,7 +116,7 @@ class Program:
             self._snapshot = session.load_snapshot(
                 dump, external_lookup=self._catalog.lookup, print_callback=self._print
             )
-        except Exception as error:  # noqa: BLE001 - whatever the sandbox says of it, it cannot go on
+        except Exception as error:  # whatever the sandbox says of it
             message = f"the program cannot go on, for its snapshot cannot be loaded: {type(error).__name__}"
             raise StoppedError(Status.ERROR, "snapshot", message) from error
 
@@ -151,7 +158,7 @@ class Program:
                 "max_suspensions": 4 * limits.calls + 400,
             },
             os_policy={
-                "datetime": datetime.datetime.fromisoformat(self.moment),
+                "datetime": dt.datetime.fromisoformat(self.moment),
                 "sleep": "zero",
                 "random_start": {"seed": hashlib.sha256(self.code.encode()).hexdigest()},
             },
@@ -178,7 +185,7 @@ class Program:
             raise
         except library.MontyError as error:
             self._failed(error)
-        except Exception as error:  # noqa: BLE001 - a value that the host cannot hold, or a worker that makes no sense
+        except Exception as error:  # a value that the host cannot hold, or a worker that makes no sense
             message = f"its value, or that of an argument, cannot leave the program: {str(error)[:200]}"
             raise StoppedError(Status.ERROR, "program", message) from error
 
@@ -255,7 +262,7 @@ class Program:
         if kind == "NotImplementedError" and message.startswith(_UNSUPPORTED):
             status, kind, message = Status.INVALID, "", f"{message.removeprefix(_UNSUPPORTED)} are not supported here"
         elif type(error).__name__ == "MontySyntaxError":
-            status, kind = Status.INVALID, kind
+            status = Status.INVALID
         elif message in self._failures:
             kind = "ToolError"
         self._stop(status, kind, message, frames)

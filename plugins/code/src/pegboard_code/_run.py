@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
 
 from attrs import evolve
@@ -121,8 +120,8 @@ class Run:
             if program is not None:
                 program.close()
 
-    async def go_on(self, parked: Parked, value: Any, io: Io, used: Path | None) -> ToolResult:
-        """Go on with a program that waited, with the answer of the first call that it owes."""
+    async def go_on(self, parked: Parked, value: Any, io: Io, done: Callable[[], None]) -> ToolResult:
+        """Go on with a program that waited, with the answer of the first call that it owes; `done` at the end."""
         owed, program, catalog = parked.owed[0], None, self.mode.catalog(self.caller_session)
         self._clock.left, self._number = parked.left, parked.calls
         handles = Handles(parked.blocks, parked.shown)
@@ -142,8 +141,7 @@ class Run:
         finally:
             if program is not None:
                 program.close()
-            if used is not None:
-                used.unlink(missing_ok=True)
+            done()
 
     def _limits(self) -> Limits:
         mode = self.mode
@@ -298,4 +296,3 @@ def _last_line(code: str) -> str:
 
 def _raised(message: str) -> Answer:
     return {"exc_type": "RuntimeError", "message": message}
-

@@ -10,10 +10,9 @@ import attrs
 __all__ = ["Settings", "view_of"]
 
 
-
 @attrs.frozen
 class Settings:
-    """`[code]`: `tools` are the names and patterns of the tools that `run_code` may call; without them there is none."""
+    """`[code]`: `tools` are names and patterns of the tools that `run_code` may call; without them there is none."""
 
     tools: list[str] = attrs.field(factory=list)
 

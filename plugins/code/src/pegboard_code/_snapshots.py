@@ -105,7 +105,7 @@ class Snapshots:
     that is too short.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], key: str | bytes | Secret, tool: str) -> None:
+    def __init__(self, folder: str | os.PathLike[str], key: str | bytes | Secret[str], tool: str) -> None:
         given = key.value if isinstance(key, Secret) else key
         self._key = given.encode() if isinstance(given, str) else bytes(given)
         if len(self._key) < SHORTEST_KEY:
@@ -128,7 +128,7 @@ class Snapshots:
             file.write(self._seal(body).encode() + b"\n" + body)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, path)
+        draft.replace(path)
         self._sync_folder()
         return path
 
@@ -152,7 +152,7 @@ class Snapshots:
             raise ToolError("the program was taken up before, by a program that did not end it; nothing was run now")
         self.read(path, call_id, session)  # one that cannot be used stays as it is
         try:
-            os.rename(path, used)
+            path.rename(used)
         except OSError:
             raise ToolError(_TAKEN) from None
         self._sync_folder()

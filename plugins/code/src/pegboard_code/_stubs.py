@@ -1,4 +1,4 @@
-"""Stubs: the tools of a session as Python signatures, which a model reads and a type checker checks programs against."""
+"""Stubs: the tools of a session as Python signatures, for a model to read and a type checker to check against."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAKEN: Final = frozenset({*dir(builtins), *keyword.kwlist, *keyword.softkwlist,
 _TYPING: Final = frozenset({"Any", "Literal", "NotRequired", "TypedDict"})
 _SCALARS: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
-PREAMBLE: Final = '''\
+PREAMBLE: Final = """\
 from typing import Any, Literal, NotRequired, TypedDict
 
 ToolError = RuntimeError
@@ -37,7 +37,7 @@ class Handle(TypedDict):
 def show(handle: Any) -> None: ...
 async def find_tools(query: str) -> str: ...
 async def describe_tool(name: str) -> str: ...
-'''
+"""
 
 
 @final
@@ -268,7 +268,12 @@ def _takes_null(schema: Any) -> bool:
     options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     free = not kinds and not options and "enum" not in schema and "const" not in schema and "$ref" not in schema
     enum = schema.get("enum", ())
-    return free or "null" in ([kinds] if isinstance(kinds, str) else kinds) or None in enum or any(map(_takes_null, options))
+    return (
+        free
+        or "null" in ([kinds] if isinstance(kinds, str) else kinds)
+        or None in enum
+        or any(map(_takes_null, options))
+    )
 
 
 def _default(schema: Any, annotation: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import datetime
+import datetime as dt
 import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -94,11 +94,11 @@ def _key(key: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+    if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, str | Decimal | PurePath | datetime.timedelta):
+    if isinstance(value, str | Decimal | PurePath | dt.timedelta):
         return str(value)
     return repr(value)
 
@@ -120,7 +120,7 @@ def size_of(data: Any, most: int) -> int:
 def block_from(members: Mapping[str, Any]) -> Block:
     """The block that `Block.to_dict` has written."""
     kind = _BLOCKS[members["type"]]
-    known = {each.name for each in attrs.fields(kind)}  # type: ignore[arg-type]
+    known = {each.name for each in attrs.fields(kind)}
     return kind(**{name: value for name, value in members.items() if name in known})
 
 
@@ -151,7 +151,9 @@ class Handles:
         name = handle.get("handle") if isinstance(handle, dict) else handle
         block = self.blocks.get(name) if isinstance(name, str) else None
         if block is None:
-            return f"show() takes a handle that a tool gave to this program; there are: {', '.join(self.blocks) or 'none'}"
+            return (
+                f"show() takes a handle that a tool gave to this program; there are: {', '.join(self.blocks) or 'none'}"
+            )
         self.shown.append(block)
         return ""
 
