@@ -9,7 +9,9 @@ from typing import Any, Final, final
 
 from attrs import frozen
 
+from pegboard import Status
 from pegboard_code._catalog import Catalog, modules
+from pegboard_code._program import StoppedError
 from pegboard_code._workers import workers
 
 __all__ = ["SENTINEL", "Checks"]
@@ -45,7 +47,7 @@ class Checks:
     def refusal(self, code: str, catalog: Catalog, seconds: float, memory: int) -> str:
         """Why a program is not run; empty if the type checker finds nothing.
 
-        Raises what the worker raises where the check takes too long.
+        Raises `StoppedError` where the check takes more time or memory than a program may.
         """
         key = (catalog.digest, code)
         if key in self._right:
@@ -76,6 +78,9 @@ def _findings(code: str, catalog: Catalog, seconds: float, memory: int) -> Itera
             wrong = severity == "error" or kind == "unused-awaitable"
             if wrong and int(line) > 1 and message != _RETURN:
                 yield Finding(int(line) - 1, int(column), kind, message)
+    except library.MontyError as error:
+        message = "the program was not run: it is too large to be checked; write a simpler one"
+        raise StoppedError(Status.INVALID, "check", message) from error
     finally:
         worker.close()
 

@@ -98,7 +98,7 @@ class CodeMode:
         self._source = source
         self._snapshots = None if store is None or key is None else Snapshots(store, key, name)
         self._keeper = _Keeper(self)
-        self._listed: set[Path] = set()
+        self._listed: set[str] = set()  # names of files of which this program knows, without their suffix
         self._lock = threading.Lock()
         self._through: WeakKeyDictionary[Session, Session] = WeakKeyDictionary()
         self._catalogs: WeakKeyDictionary[Session, tuple[Any, Catalog]] = WeakKeyDictionary()
@@ -215,18 +215,25 @@ class CodeMode:
         if self._snapshots is None:
             return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
         path = self._snapshots.keep(parked)
-        self._listed.add(path)
+        self._listed.add(path.stem)
         return partial(self._take, run, path)
 
     def _take(self, run: Run, path: Path, value: Any) -> Any:
         snapshots = self._snapshots
         if snapshots is None:
             raise PegboardError("a snapshot was listed without a store")
-        self._listed.discard(path)
-        parked, used = snapshots.take(path, run.call.id, run.caller_session.id)
+        try:
+            parked, used = snapshots.take(path, run.call.id, run.caller_session.id)
+        except ToolError:
+            self._listed.discard(path.stem)
+            raise
         if parked.covered != run.covered:
             run = self._again(run.call, parked.covered)
-        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, partial(used.unlink, missing_ok=True)))
+        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, partial(self._done, used)))
+
+    def _done(self, used: Path) -> None:
+        used.unlink(missing_ok=True)
+        self._listed.discard(used.stem)
 
     def _again(self, call: ToolCall, covered: tuple[str, ...]) -> Run:
         return self._run(call, CancelToken(), Emitter(call.id, call.name), None, covered)
@@ -238,8 +245,8 @@ class CodeMode:
             return
         with self._lock:
             for call_id, path in snapshots.waiting(session.id):
-                if path not in self._listed:
-                    self._listed.add(path)
+                if path.stem not in self._listed:
+                    self._listed.add(path.stem)
                     self._list(session, call_id, path, snapshots)
 
     def _list(self, session: Session, call_id: str, path: Path, snapshots: Snapshots) -> None:

@@ -150,7 +150,7 @@ class Run:
     async def _check(self, code: str, catalog: Catalog, io: Io) -> None:
         mode = self.mode
         began = time.perf_counter()
-        check = partial(mode.checks.refusal, code, catalog, mode.timeout, mode.max_memory)
+        check = partial(mode.checks.refusal, code, catalog, mode.timeout / 2, mode.max_memory)
         refusal = await io.turn(check, lambda: None)
         if refusal:
             raise StoppedError(Status.INVALID, "program", refusal)
@@ -185,22 +185,24 @@ class Run:
         self, asked: list[Asked], calls: list[ToolCall], results: list[ToolResult], program: Program
     ) -> dict[int, Answer]:
         """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
-        suspended = [result.status is Status.SUSPENDED for result in results]
-        failed = any(result.is_error for result in results)
-        answers = {
-            each.number: self._answer(result, program.handles)
-            for each, result, waits in zip(asked, results, suspended, strict=True)
-            if not waits
-        }
+        # What was ended for another's failure fails as that one did: `gather` raises what comes first.
+        failures = [result for result in results if result.is_error]
+        cause = next((each for each in failures if each.status is not Status.CANCELLED), None)
+        answers: dict[int, Answer] = {}
         owed: list[Owed] = []
         for each, call, result in zip(asked, calls, results, strict=True):
             if result.status is Status.SUSPENDED:
                 self.session.withdraw(call)
                 self.owed[call.id] = call
                 owed.append(Owed(each.number, call.id, call.name, each.arguments, result.text))
-        if owed and not failed:
-            self._put_away(self._parked(program, owed, answers))
-        return answers | {each.number: _raised("ended, for another call failed") for each in owed}
+            ended = result.status in (Status.CANCELLED, Status.SUSPENDED)
+            answers[each.number] = self._answer(cause if ended and cause else result, program.handles)
+        if owed and not failures:
+            settled = {
+                number: answer for number, answer in answers.items() if number not in {each.number for each in owed}
+            }
+            self._put_away(self._parked(program, owed, settled))
+        return answers
 
     def _answer(self, result: ToolResult, handles: Handles) -> Answer:
         if result.is_error:
