@@ -14,8 +14,8 @@ MEGABYTES = 150
 
 BOMBS = {
     "loop": "while True:\n    pass",
-    "loop that catches": "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass",
-    "loop with finally": "while True:\n    try:\n        1 / 0\n    except Exception:\n        continue\n    finally:\n        continue",
+    "loop that catches": "while True:\n    try:\n        while True:\n            pass\n    except:\n        pass",
+    "loop with finally": "while True:\n    try:\n        1 / 0\n    except:\n        continue\n    finally:\n        continue",
     "loop of host calls": "while True:\n    try:\n        exit()\n    except Exception:\n        pass",
     "loop of shows": "while True:\n    try:\n        show(1)\n    except Exception:\n        pass",
     "loop of descriptions": "while True:\n    await describe_tool('rows')",
@@ -62,7 +62,10 @@ BOMBS = {
     "print": "while True:\n    print('a' * 1000)",
     "large print": "print('a' * 20_000_000)",
     "gather": "import asyncio\nawait asyncio.gather(*[wait(seconds=0.0) for _ in range(10000)])",
-    "exception chain": "e = None\nwhile True:\n    try:\n        raise ValueError(str(e) * 2) from e\n    except ValueError as error:\n        e = error",
+    "exception chain": (
+        "e = None\nwhile True:\n    try:\n        raise ValueError(str(e) * 2) from e\n"
+        "    except ValueError as error:\n        e = error"
+    ),
     "types that explode": "x0 = (1, 2)\n" + "\n".join(f"x{n + 1} = (x{n}, x{n})" for n in range(28)) + "\nx28",
     "hash collisions": "x = {}\nfor i in range(10 ** 7):\n    x[i * (2 ** 61 - 1)] = i",
     "eval": "eval('+'.join(['1'] * 10 ** 6))",

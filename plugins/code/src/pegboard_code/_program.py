@@ -197,7 +197,7 @@ class Program:
             return snapshot.resume_not_handled()
         if name == "show":
             wrong = self.handles.show(*[*args, *arguments.values()][:1] or [None])
-            return snapshot.resume(_raised(wrong) if wrong else {"return_value": None})
+            return snapshot.resume(self._raised(wrong) if wrong else {"return_value": None})
         if name in ("find_tools", "describe_tool"):
             query = str([*args, *arguments.values(), ""][0])
             answer = self._catalog.find(query) if name == "find_tools" else self._catalog.describe(query)
@@ -222,7 +222,11 @@ class Program:
         try:
             self._asked[number] = Asked(number, name, as_data(given), line)
         except TooLargeError as error:
-            self._known[number] = _raised(f"the arguments of {name} are too large: {error}")
+            self._known[number] = self._raised(f"the arguments of {name} are too large: {error}")
+
+    def _raised(self, message: str) -> Answer:
+        self._failures.add(message)
+        return {"exc_type": "RuntimeError", "message": message}
 
     # Ends --------------------------------------------------------------------------------------------------------
 
@@ -278,7 +282,3 @@ class Program:
         source = f"\n    {frame.source_line.strip()}" if (frame.source_line or "").strip() else ""
         at = f"line {frame.line - 1}, column {frame.column}"
         raise StoppedError(status, "program", f"the program {verb}: {at}: {message}{source}")
-
-
-def _raised(message: str) -> Answer:
-    return {"exc_type": "RuntimeError", "message": message}

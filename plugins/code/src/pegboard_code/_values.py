@@ -28,7 +28,7 @@ from pegboard import (
 __all__ = ["Handles", "TooLargeError", "as_data", "block_from", "size_of"]
 
 MAX_DEPTH: Final = 100
-MAX_PARTS: Final = 1_000_000
+MAX_PARTS: Final = 250_000
 MAX_CHARACTERS: Final = 10_000_000
 """Bounds of one value that leaves a program; one list that stands in it twice counts twice."""
 
