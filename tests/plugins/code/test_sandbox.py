@@ -15,7 +15,9 @@ MEGABYTES = 150
 BOMBS = {
     "loop": "while True:\n    pass",
     "loop that catches": "while True:\n    try:\n        while True:\n            pass\n    except:\n        pass",
-    "loop with finally": "while True:\n    try:\n        1 / 0\n    except:\n        continue\n    finally:\n        continue",
+    "loop with finally": (
+        "while True:\n    try:\n        1 / 0\n    except:\n        continue\n    finally:\n        continue"
+    ),
     "loop of host calls": "while True:\n    try:\n        exit()\n    except Exception:\n        pass",
     "loop of shows": "while True:\n    try:\n        show(1)\n    except Exception:\n        pass",
     "loop of descriptions": "while True:\n    await describe_tool('rows')",

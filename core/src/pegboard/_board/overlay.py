@@ -16,6 +16,7 @@ from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
+    from pegboard._model.call import CallerSession
     from pegboard._model.program import Group, Manager
 
 _WILD: Final = frozenset("*?[")
@@ -370,7 +371,7 @@ class GroupFace:
     def __init__(self, activation: Overlay) -> None:
         self._activation = activation
 
-    def of(self, session: Any) -> GroupFace:
+    def of(self, session: CallerSession) -> GroupFace:
         """How it looks in that session."""
         return GroupFace(next(session.lineage()))
 

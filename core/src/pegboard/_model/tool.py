@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
+    from pegboard._model.call import CallerSession
     from pegboard._model.shapes import TypePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -193,7 +194,7 @@ class Face(Protocol):
 
     own: bool  # whether the tool is one of the core's own
 
-    def of(self, session: Any) -> Face:
+    def of(self, session: CallerSession) -> Face:
         """How the tool looks in that session."""
 
     @property

@@ -161,7 +161,7 @@ async def in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
             error = failure
         try:
             loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed, and the caller with it
             stop()
 
     threading.Thread(target=run, name="pegboard-code", daemon=True).start()

@@ -15,7 +15,7 @@ from pegboard_code._catalog import Catalog
 from pegboard_code._values import Handles, TooLargeError, as_data
 from pegboard_code._workers import Worker, workers
 
-__all__ = ["Answer", "Asked", "Ended", "Limits", "Program", "StoppedError"]
+__all__ = ["Answer", "CallRequest", "Ended", "Limits", "Program", "StoppedError"]
 
 PRELUDE: Final = "ToolError = RuntimeError\n"
 MAX_DEPTH: Final = 200
@@ -39,7 +39,7 @@ class Limits:
 
 @final
 @frozen
-class Asked:
+class CallRequest:
     """A call that a program waits for: `number` there, the name in the catalog, the arguments, the line."""
 
     number: int
@@ -56,7 +56,7 @@ class Ended:
     value: Any
 
 
-Turn: TypeAlias = list[Asked] | Ended
+Turn: TypeAlias = list[CallRequest] | Ended
 
 
 class StoppedError(Exception):
@@ -69,7 +69,7 @@ class StoppedError(Exception):
 
 @final
 class Program:
-    """One program. `start` or `restore` begins it, `go_on` answers what it asked for; `close` in any case."""
+    """One program. `start` or `restore` begins it, `go_on` answers what it requested; `close` in any case."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Program:
         self._print: Any = None
         self._worker: Worker | None = None
         self._snapshot: Any = None
-        self._asked: dict[int, Asked] = {}
+        self._requests: dict[int, CallRequest] = {}
         self._known: dict[int, Answer] = {}
         self._failures: set[str] = set()
 
@@ -108,10 +108,10 @@ class Program:
         begin = {"external_lookup": self._catalog.lookup, "print_callback": self._print}
         return self._turn(lambda: session.feed_start(PRELUDE + self.code, **begin))
 
-    def restore(self, dump: bytes, asked: list[Asked]) -> None:
+    def restore(self, dump: bytes, requests: list[CallRequest]) -> None:
         """Take up a program that waited for tools. Raises `StoppedError`."""
         session = self._checked_out()
-        self._asked = {each.number: each for each in asked}
+        self._requests = {each.number: each for each in requests}
         try:
             self._snapshot = session.load_snapshot(
                 dump, external_lookup=self._catalog.lookup, print_callback=self._print
@@ -123,7 +123,7 @@ class Program:
     def go_on(self, answers: Mapping[int, Answer]) -> Turn:
         """Answer calls, and run until the next ones or the end. Raises `StoppedError`."""
         for number, answer in answers.items():
-            self._asked.pop(number, None)
+            self._requests.pop(number, None)
             if "message" in answer:
                 self._failures.add(answer["message"])
         snapshot = self._snapshot
@@ -175,8 +175,8 @@ class Program:
                 elif isinstance(snapshot, library.FutureSnapshot):
                     waited = sorted(snapshot.pending_call_ids)
                     self._snapshot = snapshot
-                    if asked := [self._asked[number] for number in waited if number in self._asked]:
-                        return asked
+                    if requests := [self._requests[number] for number in waited if number in self._requests]:
+                        return requests
                     snapshot = snapshot.resume({number: self._known.pop(number) for number in waited})
                 else:
                     snapshot = snapshot.resume_auto()
@@ -220,7 +220,7 @@ class Program:
         given = {key: each for key, each in arguments.items() if each is not None or key not in stub.optional}
         line = (PRELUDE + self.code).encode()[: snapshot.position.start].count(b"\n")
         try:
-            self._asked[number] = Asked(number, name, as_data(given), line)
+            self._requests[number] = CallRequest(number, name, as_data(given), line)
         except TooLargeError as error:
             self._known[number] = self._raised(f"the arguments of {name} are too large: {error}")
 
@@ -231,7 +231,7 @@ class Program:
     # Ends --------------------------------------------------------------------------------------------------------
 
     def _ended(self, value: Any) -> Ended:
-        for each in self._asked.values():
+        for each in self._requests.values():
             message = f"{each.name}(...) in line {each.line} was not awaited, so it did not run"
             raise StoppedError(Status.ERROR, "not_awaited", f"{message}; write: {self._awaited(each)}")
         try:
@@ -240,9 +240,9 @@ class Program:
             message = f"the value of the program is too large: {error}; return less"
             raise StoppedError(Status.ERROR, "max_value", message) from None
 
-    def _awaited(self, asked: Asked) -> str:
-        line = self.code.split("\n")[asked.line - 1].strip()
-        return re.sub(rf"\b{re.escape(asked.name)}\(", f"await {asked.name}(", line, count=1)
+    def _awaited(self, request: CallRequest) -> str:
+        line = self.code.split("\n")[request.line - 1].strip()
+        return re.sub(rf"\b{re.escape(request.name)}\(", f"await {request.name}(", line, count=1)
 
     def _failed(self, error: Any) -> NoReturn:
         """Raise what an exception of the sandbox means."""

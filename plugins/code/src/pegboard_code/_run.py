@@ -7,25 +7,43 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 from attrs import evolve
 
 from pegboard import Block, Fault, Session, Status, Suspend, TextBlock, ToolCall, ToolResult
 from pegboard_code._calls import Caller, Clock, in_thread
 from pegboard_code._catalog import Catalog
-from pegboard_code._program import Answer, Asked, Ended, Limits, Program, StoppedError, Turn
+from pegboard_code._check import Checks
+from pegboard_code._program import Answer, CallRequest, Ended, Limits, Program, StoppedError, Turn
 from pegboard_code._snapshots import Owed, Parked
 from pegboard_code._values import Handles, size_of
 
-if TYPE_CHECKING:
-    from pegboard_code._mode import CodeMode
-
-__all__ = ["Here", "Io", "OnLoop", "Run", "run_here"]
+__all__ = ["Here", "Io", "OnLoop", "Run", "Terms", "run_here"]
 
 T = TypeVar("T")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
 _NOTHING: Final = "The program ended without a value and printed nothing."
+
+
+class Terms(Protocol):
+    """What code mode says of every run."""
+
+    check: bool
+    checks: Checks
+    max_calls: int
+    max_code: int
+    max_memory: int
+    timeout: float
+
+    def catalog(self, session: Session) -> Catalog:
+        """The tools that programs of a session may call now."""
+
+    def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
+        """Keep a program that waits; what goes on with it, given the answer."""
+
+    def now(self) -> str:
+        """The moment at which the clock of a program stands."""
 
 
 class Io(Protocol):
@@ -89,7 +107,7 @@ def run_here(work: Coroutine[Any, Any, T]) -> T:
 class Run:
     """One call of `run_code`: its program and what surrounds it. `owed` are its suspended calls, by their ids."""
 
-    def __init__(self, mode: CodeMode, call: ToolCall, session: Session, covered: tuple[str, ...], given: Any) -> None:
+    def __init__(self, mode: Terms, call: ToolCall, session: Session, covered: tuple[str, ...], given: Any) -> None:
         self.mode = mode
         self.call = call
         self.covered = covered
@@ -162,7 +180,7 @@ class Run:
         caller = Caller(self.session, self._clock, emitter, token, given)
         turn = await self._turn(io, program, begin)
         while not isinstance(turn, Ended):
-            calls = [self._made(asked, catalog) for asked in turn]
+            calls = [self._made(request, catalog) for request in turn]
             results = await io.call(caller, calls)
             answers = self._answers(turn, calls, results, program)
             turn = await self._turn(io, program, partial(program.go_on, answers))
@@ -176,13 +194,13 @@ class Run:
 
     # Calls -------------------------------------------------------------------------------------------------------
 
-    def _made(self, asked: Asked, catalog: Catalog) -> ToolCall:
+    def _made(self, request: CallRequest, catalog: Catalog) -> ToolCall:
         self._number += 1
-        tool = catalog.stubs[asked.name].tool
-        return ToolCall(f"{self.call.id}_{self._number}", tool, asked.arguments, {"parent": self.call.id})
+        tool = catalog.stubs[request.name].tool
+        return ToolCall(f"{self.call.id}_{self._number}", tool, request.arguments, {"parent": self.call.id})
 
     def _answers(
-        self, asked: list[Asked], calls: list[ToolCall], results: list[ToolResult], program: Program
+        self, requests: list[CallRequest], calls: list[ToolCall], results: list[ToolResult], program: Program
     ) -> dict[int, Answer]:
         """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
         # What was ended for another's failure fails as that one did: `gather` raises what comes first.
@@ -190,7 +208,7 @@ class Run:
         cause = next((each for each in failures if each.status is not Status.CANCELLED), None)
         answers: dict[int, Answer] = {}
         owed: list[Owed] = []
-        for each, call, result in zip(asked, calls, results, strict=True):
+        for each, call, result in zip(requests, calls, results, strict=True):
             if result.status is Status.SUSPENDED:
                 self.session.withdraw(call)
                 self.owed[call.id] = call

@@ -40,7 +40,7 @@ class Worker:
         self._lock = threading.Lock()
 
     def kill(self) -> None:
-        """End the process at once; whoever waits for it gets an exception. The pool starts another one."""
+        """End the process at once; a turn that runs there ends with an exception. The pool starts another one."""
         with self._lock:
             pid, self._pid = self._pid, None
         if pid is not None:
