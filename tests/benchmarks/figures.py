@@ -16,6 +16,7 @@ __all__ = ["HEAD", "HOMES", "NAMES", "cells", "core_alone", "line", "measure"]
 HOMES = {
     "agents": ("B15",),
     "calls": ("B1", "B2", "B3", "B4", "B5", "B6", "B6N", "B12"),
+    "code": ("B16",),
     "boards": ("B7", "B8", "B13"),
     "crowds": ("B9",),
     "features": ("B14",),

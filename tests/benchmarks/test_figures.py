@@ -51,6 +51,7 @@ def test_rows_come_in_the_order_of_their_numbers() -> None:
         "B13",
         "B14",
         "B15",
+        "B16",
         "B17",
     )
 

@@ -72,7 +72,8 @@ class Types(Protocol):
 class SuspendedCalls(Protocol):
     """Suspended calls that other programs answer too: what `session.share_suspended` takes.
 
-    An agent keeps its calls like this, in the store of its conversations.
+    An agent keeps its calls like this, in the store of its conversations. Where there is a method `restore(session)`,
+    that is called instead of `refresh()`, with the session whose `pending` is read.
     """
 
     def refresh(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import field, frozen
@@ -52,11 +52,15 @@ class ToolError(Exception):
 
 
 class Suspend(Exception):  # noqa: N818 - a request, not a failure; the contract names it so
-    """Raised by a tool whose answer comes later: the result is `suspended` until `toolkit.resume(call_id, value)`."""
+    """Raised by a tool whose answer comes later: the result is `suspended` until `toolkit.resume(call_id, value)`.
 
-    def __init__(self, reason: str = "", **details: Any) -> None:
+    With `resume`, a sync or async function, the answer is what `resume(value)` returns; it may raise `Suspend` again.
+    """
+
+    def __init__(self, reason: str = "", resume: Callable[[Any], Any] | None = None, **details: Any) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.resume = resume
         self.details = details
 
 

@@ -16,6 +16,7 @@ from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
 from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
+    from pegboard._model.call import CallerSession
     from pegboard._model.program import Group, Manager
 
 _WILD: Final = frozenset("*?[")
@@ -51,13 +52,15 @@ class Overlay:
     and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.
     """
 
+    prefix = ""  # as rules of a view, for a session that takes this one's tools over
+
     def __init__(
         self,
         groups: Groups,
         parent: Overlay | None = None,
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
-        rules: ViewRules | None = None,
+        rules: ViewRules | Overlay | None = None,
     ) -> None:
         self.groups = groups
         self.parent = parent
@@ -104,6 +107,10 @@ class Overlay:
             wide = View(board, board.tools) if self.parent is None else self.parent.view(board)
             self._view = view = wide if self._rules is None else self._rules.applied(wide)
         return view
+
+    def applied(self, wider: View) -> View:
+        """What this session shows of the board, for another one that takes it over."""
+        return self.view(wider.board)
 
     # Presets and found tools -----------------------------------------------------------------------------------
 
@@ -359,8 +366,14 @@ def _refusal(name: str, candidates: list[str]) -> RegistrationError | None:
 class GroupFace:
     """How the meta tool looks in one session: its function's schema, with the groups of now written into it."""
 
+    own = True
+
     def __init__(self, activation: Overlay) -> None:
         self._activation = activation
+
+    def of(self, session: CallerSession) -> GroupFace:
+        """How it looks in that session."""
+        return GroupFace(next(session.lineage()))
 
     @property
     def description(self) -> str:

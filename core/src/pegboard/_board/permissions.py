@@ -105,4 +105,4 @@ def fingerprint(tool: Tool) -> str:
 
 def is_own(tool: Tool) -> bool:
     """Whether a tool is one of the core's own."""
-    return tool.face is not None or (tool.pack is None and tool.origin.plugin == OWN)
+    return (tool.face is not None and tool.face.own) or (tool.pack is None and tool.origin.plugin == OWN)

@@ -125,12 +125,16 @@ class BoundTool:
         """The presets of one attempt: none has what another attempt, or another session, has changed."""
         return {**self.presets, **{name: make() for name, make in self.fresh.items()}}
 
-    def approval_reason(self, arguments: Mapping[str, Any]) -> str | None:
-        """Why this call has to be approved, if it may have to be; else None. `arguments` are the structured ones."""
+    def approval_reason(self, run: Any) -> str | None:
+        """Why this call has to be approved, if it may have to be; else None.
+
+        A predicate is asked about the structured arguments; one with a method `for_call` about the call itself.
+        """
         if self.permission is Permission.PROMPT:
             return self._prompt_reason
         try:
-            asked = self._asks(dict(arguments))
+            for_call = getattr(self._asks, "for_call", None)
+            asked = self._asks(dict(run.typed)) if for_call is None else for_call(run.call)
         except BaseException as error:  # noqa: BLE001 - a predicate that fails must not let the call through
             pass_interrupt(error)
             return f"whether {self.name} needs approval could not be decided: {describe_exception(error)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakSet
 
 from pegboard._base.effects import cancellation, guarded, is_cancellation, is_interrupt
+from pegboard._base.errors import Suspend
 from pegboard._base.redaction import Redaction
 from pegboard._execution.run import Run
 from pegboard._execution.telemetry import INFO, Stats, log_call, logger
@@ -78,6 +79,8 @@ class Ending:
     def raised(self, run: Run, error: BaseException, begun: int = 1) -> ToolResult:
         """End a call that has raised something, its function `begun` so often."""
         results = self._results
+        if isinstance(error, Suspend):
+            run.resume = error.resume
         if run.seen is None and run.ready.redact is None and not results.has_meaning(error):
             fault, text = results.told(error)  # failing must not cost much more
             seconds = perf_counter() - run.started

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Final, cast, final
 
 from pegboard._arguments.validate import Validation
-from pegboard._base.effects import is_cancellation, is_interrupt, new_future, pass_interrupt, tried
+from pegboard._base.effects import Io, is_cancellation, is_interrupt, new_future, pass_interrupt, tried
 from pegboard._base.errors import PegboardError, Suspend
 from pegboard._base.jsonable import carried, owned
 from pegboard._base.redaction import Redaction
@@ -123,7 +123,7 @@ class CallRunner(CallPath):
         if admission.refusal is not None:
             call.typed = {}
             return refused(engine, call, admission)
-        if bound.may_ask and bound.approval_reason(run.typed) is not None:
+        if bound.may_ask and bound.approval_reason(run) is not None:
             call.status = Status.AWAITING_APPROVAL
         return None
 
@@ -193,15 +193,24 @@ class CallRunner(CallPath):
         refusal = self.engine.results.refusal(call, Status.CANCELLED, "cancelled", message)
         self._refused(refusal, call, run.session, run.ready)
 
-    def suspend(self, call: ToolCall, reason: str) -> ToolResult:
-        """Suspend a prepared call instead of running it; one that cannot be called has its result already."""
+    def suspend(self, call: ToolCall, reason: str, resume: Any = None) -> ToolResult:
+        """Suspend a prepared call instead of running it; one that cannot be called has its result already.
+
+        One that is suspended is owed again, if it was withdrawn.
+        """
+        if call.status is Status.SUSPENDED:
+            self.ending.suspended[id(call)] = call
         if call.result is None and self._claim(call, call._state) is None:
+            call._state.resume = resume
             suspended = self.engine.results.failure(call, Suspend(reason))
             self._refused(suspended, call, call._state.session, call._state.ready)
         return cast("ToolResult", call.result)
 
-    def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall]) -> ToolResult:
-        """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`."""
+    def resume(self, call_id: str | ToolCall, value: Any, owed: list[ToolCall], on_loop: bool = False) -> Any:
+        """Complete one of the `owed` calls with `value`, converted like a return value. Raises `PegboardError`.
+
+        Gives the result or, `on_loop`, perhaps what has to be awaited for it.
+        """
         call = _one_of(owed, call_id)
         if inspect.isawaitable(value):
             raise PegboardError(f"resume takes the answer itself, not a {type(value).__name__} to wait for; await it")
@@ -210,6 +219,14 @@ class CallRunner(CallPath):
         started = perf_counter()
         run: Run = call._state
         bound = run.ready
+        if run.resume is not None:
+            resume, run.resume = run.resume, None
+            run.seen, run.on_loop, run.started = call, on_loop, started
+            bound.stats.resumed()
+            bound.stats.open += 1
+            return self.drive(
+                run, partial(self._resumed, call, run, partial(stages.resumed, run, resume=resume, value=value))
+            )
         result = self.engine.results.success(call, value, bound.renderers, bound.max_output, run.session)
         result = finished(redacted(result, run.redact), perf_counter() - started)
         if not self._is_first(call, result, run.session):
@@ -217,6 +234,12 @@ class CallRunner(CallPath):
         bound.stats.resumed()
         self.engine.tell("resumed", {"call": call, "result": result})
         return self.ending.never(result, call)
+
+    async def _resumed(self, call: ToolCall, run: Run, stage: Callable[[Io], Any], io: Io) -> ToolResult:
+        result: ToolResult = await stage(io)
+        if result.status is not Status.SUSPENDED and not self._is_first(call, result, run.session):
+            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+        return result
 
     def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:
         """Whether no other program has answered a call; one whose answer cannot be kept stays suspended."""

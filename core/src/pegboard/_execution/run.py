@@ -38,6 +38,7 @@ class Run(Invocation):
     begun = 0  # how often the function has begun
     yielded: list[Any]  # by the tool, in this attempt
     retries: deque[Mapping[str, Any]] | None = None
+    resume: Any = None  # what makes the result of an answer, while the call is suspended
 
     @property
     def engine(self) -> Engine:

@@ -65,6 +65,19 @@ async def late(run: Run, io: Io, value: Any, error: BaseException | None) -> Too
     return finished(await _attempts(run, io, (value, error)), 0.0, run.begun, run.retries or ())
 
 
+async def resumed(run: Run, io: Io, resume: Callable[[Any], Any], value: Any) -> ToolResult:
+    """What a suspended call comes to with its answer, of which `resume` makes its result."""
+    run.yielded, timeout, answer = [], run.policy.timeout, partial(resume, value)
+    if is_async(resume):
+        made, error = await io.wait_for(answer, timeout)
+    else:
+        backend = "inline" if run.ready.backend == "inline" else "thread"
+        made, error = await io.work(answer, backend, timeout, interruptible=run.timeout_counts)
+    if error is None:
+        made, error = await _settled(run, io, made, timeout)
+    return _concluded(run, made, error)
+
+
 async def _timed(run: Run, io: Io) -> ToolResult:
     if run.seen is not None:
         run.seen.status = Status.RUNNING
@@ -116,7 +129,7 @@ def _unapproved(run: Run) -> str | None:
     ready = run.ready
     if not ready.may_ask or run.agreed is ready.tool.definition:
         return None
-    return ready.approval_reason(run.typed)
+    return ready.approval_reason(run)
 
 
 def _bind(run: Run, now: BoundTool | Unavailable) -> ToolResult | None:
@@ -396,6 +409,8 @@ def _concluded(run: Run, value: Any, error: BaseException | None) -> ToolResult:
     if isinstance(error, effects.ClosedError) and run._cancelled:
         return _cancelled(run)
     results, limit = run.engine.results, run.ready.max_output
+    if isinstance(error, Suspend):
+        run.resume = error.resume
     if error is not None:
         failure = results.failure(run.called, error, run.redact)
         return results.with_partial(failure, run.yielded, limit, run.redact, run.session)

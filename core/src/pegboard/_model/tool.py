@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
 
+    from pegboard._model.call import CallerSession
     from pegboard._model.shapes import TypePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -204,6 +205,11 @@ class CallPlan(Protocol):
 
 class Face(Protocol):
     """What a session's model sees of a tool that looks otherwise in each session."""
+
+    own: bool  # whether the tool is one of the core's own
+
+    def of(self, session: CallerSession) -> Face:
+        """How the tool looks in that session."""
 
     @property
     def description(self) -> str:

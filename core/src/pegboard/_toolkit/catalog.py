@@ -11,7 +11,7 @@ from pegboard._base.effects import guarded, pass_interrupt
 from pegboard._base.errors import PegboardError, UnknownNameError
 from pegboard._base.names import SEARCH_TOOL
 from pegboard._board.board import View, groups_of
-from pegboard._board.overlay import META_TOOL, PARAMETER, GroupFace, Overlay
+from pegboard._board.overlay import META_TOOL, PARAMETER, Overlay
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._model.call import ToolCall
@@ -87,7 +87,7 @@ class Catalog:
         if presets := self._overlay.presets_of(tool):
             changes["hidden"] = frozenset(presets)
         if tool.face is not None:
-            changes["face"] = GroupFace(self._overlay)
+            changes["face"] = tool.face.of(self)
         return tool.evolve(**changes) if changes else tool
 
     @property
@@ -280,7 +280,11 @@ class Catalog:
         """The suspended calls whose answers are owed: those of this session; the toolkit's own knows all."""
         ending = self._core.runner.ending
         for shared in list(ending.shared):
-            shared.refresh()
+            restore = getattr(shared, "restore", None)
+            if restore is None:
+                shared.refresh()
+            else:
+                restore(self)
         everything = list(ending.suspended.values())
         if self._overlay.parent is None:
             return everything
@@ -349,4 +353,4 @@ class Catalog:
 
 def is_meta_tool(tool: Tool) -> bool:
     """Whether it is the tool that switches groups, and not another one of its name."""
-    return tool.face is not None or replaces(tool, META_TOOL)
+    return (tool.face is not None and tool.face.own) or replaces(tool, META_TOOL)

@@ -107,6 +107,14 @@ class Session(Catalog):
         check_name(overlay.search_name)
         return session
 
+    def through(self, view: Session) -> Session:
+        """This session with the tools and names of a view instead of its own, whatever it shows; the rest is as here.
+
+        For a tool that calls others in the name of its caller, who need not be shown them.
+        """
+        overlay = Overlay(self._core.groups, self._overlay, rules=view._overlay)
+        return Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)
+
     # Looking ---------------------------------------------------------------------------------------------------
 
     @property
@@ -440,11 +448,22 @@ class Session(Catalog):
         Raises `PegboardError` for an id that no call waits under, naming those that are owed, for one that two wait
         under, and for a call that another thread or program has answered meanwhile.
         """
-        return self._core.runner.resume(call_id, value, self.pending)
+        result: ToolResult = self._core.runner.resume(call_id, value, self.pending)
+        return result
 
-    def suspend(self, call: ToolCall, reason: str = "") -> ToolResult:
-        """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run."""
-        return self._core.runner.suspend(self.prepare(call), reason)
+    async def aresume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
+        """`resume` on an event loop, for calls whose tool goes on with the answer (`Suspend(reason, resume=...)`)."""
+        result = self._core.runner.resume(call_id, value, self.pending, True)
+        while not isinstance(result, ToolResult):
+            result = await result
+        return result
+
+    def suspend(self, call: ToolCall, reason: str = "", resume: Callable[[Any], Any] | None = None) -> ToolResult:
+        """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run.
+
+        `resume` is as in `Suspend`.
+        """
+        return self._core.runner.suspend(self.prepare(call), reason, resume)
 
     def withdraw(self, call: ToolCall) -> None:
         """Wait no longer for the answer of a suspended call: it was answered elsewhere, or the answer is not needed."""

@@ -1,0 +1,318 @@
+"""Runs: one call of `run_code`, from its program to its result, written once for event loops and plain code."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar, final
+
+from attrs import evolve
+
+from pegboard import Block, Fault, Session, Status, Suspend, TextBlock, ToolCall, ToolResult
+from pegboard_code._calls import Caller, Clock, in_thread
+from pegboard_code._catalog import Catalog
+from pegboard_code._check import Checks
+from pegboard_code._program import Answer, CallRequest, Ended, Limits, Program, StoppedError, Turn
+from pegboard_code._snapshots import Owed, Parked
+from pegboard_code._values import Handles, size_of
+
+__all__ = ["Here", "Io", "OnLoop", "Run", "Terms", "run_here"]
+
+T = TypeVar("T")
+_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
+_NOTHING: Final = "The program ended without a value and printed nothing."
+
+
+class Terms(Protocol):
+    """What code mode says of every run."""
+
+    check: bool
+    checks: Checks
+    max_calls: int
+    max_code: int
+    max_memory: int
+    timeout: float
+
+    def catalog(self, session: Session) -> Catalog:
+        """The tools that programs of a session may call now."""
+
+    def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
+        """Keep a program that waits; what goes on with it, given the answer."""
+
+    def now(self) -> str:
+        """The moment at which the clock of a program stands."""
+
+
+class Io(Protocol):
+    """How a run waits."""
+
+    async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Wait for a turn of a program."""
+
+    async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
+        """Make calls."""
+
+    async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
+        """Answer a suspended call."""
+
+
+@final
+class OnLoop:
+    """On an event loop: a turn is waited for in a thread, calls are awaited."""
+
+    async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Wait for a turn in a thread."""
+        return await in_thread(work, stop)
+
+    async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
+        """Await calls."""
+        return await caller.call(calls)
+
+    async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
+        """Await the result of the answer."""
+        return await session.aresume(call, value)
+
+
+@final
+class Here:
+    """In plain code: everything blocks this thread, and nothing suspends."""
+
+    async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Run a turn here."""
+        return work()
+
+    async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
+        """Make calls here."""
+        return caller.call_sync(calls)
+
+    async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
+        """Answer here."""
+        return session.resume(call, value)
+
+
+def run_here(work: Coroutine[Any, Any, T]) -> T:
+    """What a run over `Here` comes to, which never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    raise RuntimeError("a run has suspended in plain code")
+
+
+@final
+class Run:
+    """One call of `run_code`: its program and what surrounds it. `owed` are its suspended calls, by their ids."""
+
+    def __init__(self, mode: Terms, call: ToolCall, session: Session, covered: tuple[str, ...], given: Any) -> None:
+        self.mode = mode
+        self.call = call
+        self.covered = covered
+        self.caller_session = session
+        self.session = _allowing(session, covered)
+        self.owed: dict[str, ToolCall] = {}
+        self._given = given
+        self._clock = Clock(mode.timeout)
+        self._number = 0
+
+    # From code to result -----------------------------------------------------------------------------------------
+
+    async def begin(self, code: str, io: Io) -> ToolResult:
+        """Check the code and run it. Raises `Suspend` where a call of it does."""
+        mode, catalog = self.mode, self.mode.catalog(self.caller_session)
+        program = None
+        try:
+            if len(code) > mode.max_code:
+                message = f"the program was not run: it has {len(code):,} characters, of {mode.max_code:,} at most"
+                raise StoppedError(Status.INVALID, "max_code", message)
+            if mode.check:
+                await self._check(code, catalog, io)
+            program = Program(code, catalog, self._limits(), Handles(), mode.now())
+            return await self._drive(io, program, catalog, program.start)
+        except StoppedError as error:
+            return self._stopped(error, program)
+        finally:
+            if program is not None:
+                program.close()
+
+    async def go_on(self, parked: Parked, value: Any, io: Io, done: Callable[[], None]) -> ToolResult:
+        """Go on with a program that waited, with the answer of the first call that it owes; `done` at the end."""
+        owed, program, catalog = parked.owed[0], None, self.mode.catalog(self.caller_session)
+        self._clock.left, self._number = parked.left, parked.calls
+        handles = Handles(parked.blocks, parked.shown)
+        try:
+            result = await self._answered(owed, value, catalog, io)
+            if result.status is Status.SUSPENDED:
+                self._put_away(evolve(parked, owed=(evolve(owed, reason=result.text), *parked.owed[1:])))
+            parked = evolve(parked.answered(self._answer(result, handles)), blocks=tuple(handles.blocks.values()))
+            if parked.owed:
+                self._put_away(parked)
+            program = Program(
+                parked.code, catalog, self._limits(), handles, parked.moment, parked.calls, parked.printed
+            )
+            return await self._drive(io, program, catalog, partial(_taken_up, program, parked))
+        except StoppedError as error:
+            return self._stopped(error, program)
+        finally:
+            if program is not None:
+                program.close()
+            done()
+
+    def _limits(self) -> Limits:
+        mode = self.mode
+        return Limits(mode.max_calls, mode.timeout, mode.max_memory, max(self._clock.left, 0.01))
+
+    async def _check(self, code: str, catalog: Catalog, io: Io) -> None:
+        mode = self.mode
+        began = time.perf_counter()
+        check = partial(mode.checks.refusal, code, catalog, mode.timeout / 2, mode.max_memory)
+        refusal = await io.turn(check, lambda: None)
+        if refusal:
+            raise StoppedError(Status.INVALID, "program", refusal)
+        self._clock.spend(time.perf_counter() - began)
+
+    async def _drive(self, io: Io, program: Program, catalog: Catalog, begin: Callable[[], Turn]) -> ToolResult:
+        token, emitter, given = self._given
+        token.on_cancel(program.kill)
+        caller = Caller(self.session, self._clock, emitter, token, given)
+        turn = await self._turn(io, program, begin)
+        while not isinstance(turn, Ended):
+            calls = [self._made(request, catalog) for request in turn]
+            results = await io.call(caller, calls)
+            answers = self._answers(turn, calls, results, program)
+            turn = await self._turn(io, program, partial(program.go_on, answers))
+        return self._ended(program, turn.value)
+
+    async def _turn(self, io: Io, program: Program, work: Callable[[], Turn]) -> Turn:
+        began = time.perf_counter()
+        turn = await io.turn(work, program.kill)
+        self._clock.spend(time.perf_counter() - began)
+        return turn
+
+    # Calls -------------------------------------------------------------------------------------------------------
+
+    def _made(self, request: CallRequest, catalog: Catalog) -> ToolCall:
+        self._number += 1
+        tool = catalog.stubs[request.name].tool
+        return ToolCall(f"{self.call.id}_{self._number}", tool, request.arguments, {"parent": self.call.id})
+
+    def _answers(
+        self, requests: list[CallRequest], calls: list[ToolCall], results: list[ToolResult], program: Program
+    ) -> dict[int, Answer]:
+        """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
+        # What was ended for another's failure fails as that one did: `gather` raises what comes first.
+        failures = [result for result in results if result.is_error]
+        cause = next((each for each in failures if each.status is not Status.CANCELLED), None)
+        answers: dict[int, Answer] = {}
+        owed: list[Owed] = []
+        for each, call, result in zip(requests, calls, results, strict=True):
+            if result.status is Status.SUSPENDED:
+                self.session.withdraw(call)
+                self.owed[call.id] = call
+                owed.append(Owed(each.number, call.id, call.name, each.arguments, result.text))
+            ended = result.status in (Status.CANCELLED, Status.SUSPENDED)
+            answers[each.number] = self._answer(cause if ended and cause else result, program.handles)
+        if owed and not failures:
+            settled = {
+                number: answer for number, answer in answers.items() if number not in {each.number for each in owed}
+            }
+            self._put_away(self._parked(program, owed, settled))
+        return answers
+
+    def _answer(self, result: ToolResult, handles: Handles) -> Answer:
+        if result.is_error:
+            return _raised(result.text)
+        value, most = handles.value(result), self.mode.max_memory // 4
+        if size_of(value, most) > most:
+            return _raised(f"the result of {result.name} is too large for a program: more than {most:,} bytes")
+        return {"return_value": value}
+
+    # Waiting for answers -----------------------------------------------------------------------------------------
+
+    def _parked(self, program: Program, owed: list[Owed], answers: dict[int, Answer]) -> Parked:
+        return Parked(
+            call_id=self.call.id,
+            session=self.caller_session.id,
+            code=program.code,
+            dump=program.dump(),
+            owed=tuple(owed),
+            answers=answers,
+            moment=program.moment,
+            left=self._clock.left,
+            calls=program.calls,
+            covered=self.covered,
+            printed=program.printed,
+            blocks=tuple(program.handles.blocks.values()),
+            shown=tuple(program.handles.shown),
+        )
+
+    def _put_away(self, parked: Parked) -> None:
+        """Keep a program that waits. Raises `Suspend` with the reason of the first answer that is owed."""
+        raise Suspend(parked.reason, resume=self.mode.kept(self, parked))
+
+    async def _answered(self, owed: Owed, value: Any, catalog: Catalog, io: Io) -> ToolResult:
+        """The result of a call with its answer, made as by the tool itself."""
+        call = self.owed.get(owed.call_id) or ToolCall(
+            owed.call_id, owed.name, dict(owed.arguments), {"parent": self.call.id}
+        )
+        result = self.session.suspend(call, owed.reason)
+        if result.status is not Status.SUSPENDED:  # it cannot be called any more
+            return result
+        result = await io.resume(self.session, call, value)
+        if result.status is Status.SUSPENDED:
+            self.session.withdraw(call)
+        return result
+
+    # Results -----------------------------------------------------------------------------------------------------
+
+    def _ended(self, program: Program, value: Any) -> ToolResult:
+        content = _content(program, value)
+        return ToolResult(self.call.id, self.call.name, Status.SUCCESS, content, value, value=value)
+
+    def _stopped(self, error: StoppedError, program: Program | None) -> ToolResult:
+        printed = program.printed if program is not None else ""
+        status, message = error.status, error.message
+        if self._given[0].cancelled:
+            status, message = Status.CANCELLED, "the call was cancelled"
+        blocks: list[Block] = [TextBlock(printed.rstrip("\n"))] if printed else []
+        fault = Fault(error.kind, message, {}, error.__cause__)
+        return ToolResult(self.call.id, self.call.name, status, [*blocks, TextBlock(f"Error: {message}")], None, fault)
+
+
+def _taken_up(program: Program, parked: Parked) -> Turn:
+    program.restore(parked.dump, [])
+    return program.go_on({number: dict(answer) for number, answer in parked.answers.items()})
+
+
+def _allowing(session: Session, covered: tuple[str, ...]) -> Session:
+    """A session in which the tools need no approval that were approved with the whole program."""
+    if not covered:
+        return session
+    own = session.session()
+    for name in covered:
+        if name in own:
+            own.set_permission(name, "always")
+    return own
+
+
+def _content(program: Program, value: Any) -> list[Block]:
+    texts = [program.printed.rstrip("\n")] if program.printed.rstrip("\n") else []
+    if value is not None:
+        texts.append(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    if not texts and not program.handles.shown:
+        texts.append(_NOTHING + _last_line(program.code))
+    return [*map(TextBlock, texts), *program.handles.shown]
+
+
+def _last_line(code: str) -> str:
+    """What to write as the last line of a program that ends with an assignment."""
+    lines = [line for line in code.split("\n") if line[:1] not in ("", " ", "\t", "#", ")", "]", "}")]
+    assigned = _ASSIGNED.match(lines[-1]) if lines else None
+    return f" Its last line is an assignment; write after it: {assigned[1]}" if assigned else ""
+
+
+def _raised(message: str) -> Answer:
+    return {"exc_type": "RuntimeError", "message": message}

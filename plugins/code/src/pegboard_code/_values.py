@@ -1,0 +1,163 @@
+"""Values between programs and tools: JSON data within bounds, and handles for what is no JSON."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Any, Final, final
+
+import attrs
+
+from pegboard import (
+    AudioBlock,
+    Block,
+    DataBlock,
+    FileBlock,
+    ImageBlock,
+    LinkBlock,
+    Status,
+    TextBlock,
+    ToolResult,
+    VideoBlock,
+)
+
+__all__ = ["Handles", "TooLargeError", "as_data", "block_from", "size_of"]
+
+MAX_DEPTH: Final = 100
+MAX_PARTS: Final = 250_000
+MAX_CHARACTERS: Final = 10_000_000
+"""Bounds of one value that leaves a program; one list that stands in it twice counts twice."""
+
+_BLOCKS: Final[Mapping[str, type[Block]]] = {
+    "audio": AudioBlock,
+    "data": DataBlock,
+    "file": FileBlock,
+    "image": ImageBlock,
+    "link": LinkBlock,
+    "text": TextBlock,
+    "video": VideoBlock,
+}
+
+
+class TooLargeError(Exception):
+    """A value that is too large, or too deep, to leave a program."""
+
+
+def as_data(value: Any) -> Any:
+    """A value of a program as JSON-able data: tuples and sets are lists, dates ISO 8601, bytes base64.
+
+    Raises `TooLargeError`.
+    """
+    return _Writer().data(value, 0)
+
+
+@final
+class _Writer:
+    """Copies one value, and counts what it copies."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+        self._characters = 0
+
+    def data(self, value: Any, depth: int) -> Any:
+        self._parts += 1
+        if depth > MAX_DEPTH:
+            raise TooLargeError(f"it is nested more than {MAX_DEPTH} levels deep")
+        if self._parts > MAX_PARTS:
+            raise TooLargeError(f"it has more than {MAX_PARTS:,} parts")
+        if value is None or type(value) in (bool, int):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else str(value)
+        if isinstance(value, dict):
+            return {self._text(_key(key)): self.data(each, depth + 1) for key, each in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self.data(each, depth + 1) for each in value]
+        attributes = getattr(value, "attributes", None)  # an object of a class of the program
+        return self.data(attributes, depth + 1) if isinstance(attributes, dict) else self._text(_text(value))
+
+    def _text(self, text: str) -> str:
+        self._characters += len(text)
+        if self._characters > MAX_CHARACTERS:
+            raise TooLargeError(f"it has more than {MAX_CHARACTERS:,} characters")
+        return text
+
+
+def _key(key: Any) -> str:
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return key if isinstance(key, str) else str(key)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, str | Decimal | PurePath | dt.timedelta):
+        return str(value)
+    return repr(value)
+
+
+def size_of(data: Any, most: int) -> int:
+    """About how many bytes JSON-able data takes in a program; counting ends beyond `most`."""
+    total, left = 0, [data]
+    while left and total <= most:
+        each = left.pop()
+        total += 64 + (len(each) if isinstance(each, str) else 0)
+        if isinstance(each, dict):
+            left += each.values()
+            total += sum(64 + len(key) for key in each)
+        elif isinstance(each, list):
+            left += each
+    return total
+
+
+def block_from(members: Mapping[str, Any]) -> Block:
+    """The block that `Block.to_dict` has written."""
+    kind = _BLOCKS[members["type"]]
+    known = {each.name for each in attrs.fields(kind)}
+    return kind(**{name: value for name, value in members.items() if name in known})
+
+
+@final
+class Handles:
+    """What tools gave to one program that is no JSON, and what of it the program has shown."""
+
+    def __init__(self, blocks: Iterable[Block] = (), shown: Iterable[Block] = ()) -> None:
+        self.blocks = {f"{block.kind}_{number}": block for number, block in enumerate(blocks, 1)}
+        self.shown = list(shown)
+
+    def value(self, result: ToolResult) -> Any:
+        """What a program gets of a result: its data, or handles among the texts that stand between them."""
+        if result.data is not None or not any(block.kind not in ("text", "data") for block in result.content):
+            return result.data if result.data is not None or result.value is None else _plain(result)
+        items = [self._item(block) for block in result.content]
+        return items[0] if len(items) == 1 else items
+
+    def _item(self, block: Block) -> Any:
+        if isinstance(block, TextBlock | DataBlock):
+            return block.text if isinstance(block, TextBlock) else block.data
+        name = f"{block.kind}_{len(self.blocks) + 1}"
+        self.blocks[name] = block
+        return {"handle": name, "kind": block.kind, "media_type": getattr(block, "media_type", None) or ""}
+
+    def show(self, handle: Any) -> str:
+        """Put what a handle stands for into the result; the empty text, or what is wrong with the handle."""
+        name = handle.get("handle") if isinstance(handle, dict) else handle
+        block = self.blocks.get(name) if isinstance(name, str) else None
+        if block is None:
+            return (
+                f"show() takes a handle that a tool gave to this program; there are: {', '.join(self.blocks) or 'none'}"
+            )
+        self.shown.append(block)
+        return ""
+
+
+def _plain(result: ToolResult) -> Any:
+    """A float that JSON cannot carry, which a program can; else the text that a model would read."""
+    return result.value if type(result.value) is float and result.status is Status.SUCCESS else result.text

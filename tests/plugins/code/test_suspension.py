@@ -1,0 +1,296 @@
+"""Programs that wait for an answer, in this program and over a restart."""
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard import PegboardError, Status, Suspend, ToolError, Toolkit, ToolResult
+from pegboard_code import CodeMode
+from tests.plugins.code.desk import MODES, Tools, coded, ran
+
+KEY = b"0123456789abcdef0123456789abcdef"
+ONE = "x = await ask_person(question='May I?')\nx + '!'"
+TWO = (
+    "import asyncio\nprint('before')\nw = await get_weather(city='Oslo')\n"
+    "a, b, c = await asyncio.gather(ask_person(question='1'), get_weather(city='Rome'), ask_person(question='2'))\n"
+    "print('after')\n[a, b['city'], c, w['city']]"
+)
+
+
+def resumed(toolkit: Any, call_id: str, value: Any, mode: str) -> ToolResult:
+    """What the answer brings, from plain code or on a loop."""
+    if mode == "plain":
+        plain: ToolResult = toolkit.resume(call_id, value)
+        return plain
+
+    async def main() -> ToolResult:
+        result: ToolResult = await toolkit.aresume(call_id, value)
+        return result
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kept", [False, True], ids=["memory", "store"])
+class TestHere:
+    @pytest.fixture
+    def options(self, kept: bool, tmp_path: Path) -> dict[str, Any]:
+        """Where programs are kept."""
+        return {"store": tmp_path / "store", "key": KEY} if kept else {}
+
+    def test_a_program_waits_under_its_own_id(self, mode: str, options: dict[str, Any]) -> None:
+        with coded(**options) as toolkit:
+            result = ran(toolkit, ONE, mode, call_id="c1")
+            assert result.status is Status.SUSPENDED
+            assert result.text == "ask_person: asked: May I?"
+            assert [call.id for call in toolkit.pending] == ["c1"]
+            assert resumed(toolkit, "c1", "yes", mode).data == "yes!"
+            assert toolkit.pending == []
+            with pytest.raises(PegboardError, match="no suspended call"):
+                resumed(toolkit, "c1", "yes", mode)
+
+    def test_several_answers_are_asked_for_in_order(self, mode: str, options: dict[str, Any]) -> None:
+        tools = Tools()
+        with coded(tools, **options) as toolkit:
+            first = ran(toolkit, TWO, mode, call_id="c1")
+            second = resumed(toolkit, "c1", "one", mode)
+            last = resumed(toolkit, "c1", "two", mode)
+        assert [first.text, second.text] == ["ask_person: asked: 1", "ask_person: asked: 2"]
+        assert last.data == ["one", "Rome", "two", "Oslo"]
+        assert last.text.startswith("before\nafter\n")
+        assert len(tools.calls) == 2
+
+    def test_it_may_wait_again_and_again(self, mode: str, options: dict[str, Any]) -> None:
+        code = "r = []\nfor i in range(3):\n    r.append(await ask_person(question=str(i)))\nr"
+        with coded(**options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            for answer in "ab":
+                assert resumed(toolkit, "c1", answer, mode).status is Status.SUSPENDED
+            assert resumed(toolkit, "c1", "c", mode).data == ["a", "b", "c"]
+
+    def test_an_error_as_the_answer_is_a_tool_error(self, mode: str, options: dict[str, Any]) -> None:
+        code = "try:\n    await ask_person(question='1')\nexcept ToolError as e:\n    x = str(e)\nx"
+        with coded(**options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            assert resumed(toolkit, "c1", ToolError("nobody is there"), mode).data == "nobody is there"
+
+    def test_handles_and_limits_go_on(self, mode: str, options: dict[str, Any]) -> None:
+        code = (
+            "h = await draw(what='a')\nshow(h)\nawait ask_person(question='1')\nshow(h)\n"
+            "await get_weather(city='a')\nawait get_weather(city='a')"
+        )
+        with coded(max_calls=4, **options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            result = resumed(toolkit, "c1", "ok", mode)
+            assert [block.kind for block in result.content] == ["text", "image", "image"]
+            ran(toolkit, f"{code}\nawait get_weather(city='a')", mode, call_id="c2")
+            assert "more than 4 calls" in resumed(toolkit, "c2", "ok", mode).text
+
+    def test_what_was_approved_as_a_whole_stays_so(self, mode: str, options: dict[str, Any]) -> None:
+        asked: list[str] = []
+
+        def approve(request: Any) -> bool:
+            asked.append(request.tool.name)
+            return True
+
+        code = "await ask_person(question='1')\nawait send_mail(to='a')"
+        with coded(None, approve, approve="program", **options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            assert resumed(toolkit, "c1", "ok", mode).data == "sent to a"
+        assert asked == ["run_code"]
+
+    def test_time_and_random_stay_as_they_were(self, mode: str, options: dict[str, Any]) -> None:
+        code = (
+            "import datetime, random\na = datetime.datetime.now()\nrandom.random()\nawait ask_person(question='1')\n"
+            "b = datetime.datetime.now()\n[a == b, random.random()]"
+        )
+        whole = "import random\nrandom.random()\nrandom.random()"
+        with coded(**options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            same, number = resumed(toolkit, "c1", "ok", mode).data
+            ran(toolkit, code, mode, call_id="c2")
+            assert resumed(toolkit, "c2", "ok", mode).data == [True, number]
+            assert ran(toolkit, whole, mode).data != number
+        assert same
+
+    def test_a_tool_that_goes_on_itself_does(self, mode: str, options: dict[str, Any]) -> None:
+        def order(what: str) -> str:
+            def colour(value: str) -> str:
+                raise Suspend("which size?", resume=lambda size: f"{what} {value} {size}")
+
+            raise Suspend("which colour?", resume=colour)
+
+        with coded(**options) as toolkit:
+            toolkit.register(order)
+            assert ran(toolkit, "await order(what='shirt')", mode, call_id="c1").text == "order: which colour?"
+            assert resumed(toolkit, "c1", "red", mode).text == "order: which size?"
+            assert resumed(toolkit, "c1", "L", mode).data == "shirt red L"
+
+    def test_a_failure_beside_it_ends_it(self, mode: str, options: dict[str, Any]) -> None:
+        code = "import asyncio\nawait asyncio.gather(ask_person(question='1'), get_weather(city='Atlantis'))"
+        with coded(**options) as toolkit:
+            result = ran(toolkit, code, mode)
+            assert result.status is Status.ERROR
+            assert "there is no weather in Atlantis" in result.text
+            assert toolkit.pending == []
+
+
+class Kept:
+    """A store with one program that waits."""
+
+    def __init__(self, folder: Path, session: str | None = None, code: str = ONE) -> None:
+        self.folder = folder
+        with self.toolkit() as toolkit:
+            ran(toolkit.session(id=session) if session else toolkit, code, call_id="c1")
+
+    def toolkit(self, key: bytes = KEY, tools: Tools | None = None) -> Any:
+        """A fresh toolkit over the store."""
+        return coded(tools, store=self.folder, key=key)
+
+    @property
+    def file(self) -> Path:
+        """The only file."""
+        (path,) = self.folder.iterdir()
+        return path
+
+
+@pytest.mark.parametrize("mode", MODES)
+class TestOverARestart:
+    def test_another_program_goes_on_once(self, mode: str, tmp_path: Path) -> None:
+        kept = Kept(tmp_path)
+        with kept.toolkit() as toolkit, kept.toolkit() as other:
+            (call,) = toolkit.pending
+            assert call.arguments == {"code": ONE}
+            assert [each.id for each in other.pending] == ["c1"]
+            assert resumed(toolkit, "c1", "yes", mode).data == "yes!"
+            late = resumed(other, "c1", "yes", mode)
+            assert late.status is Status.ERROR
+            assert "taken up already" in late.text
+            assert list(tmp_path.iterdir()) == []
+
+    def test_only_a_session_of_the_name_does(self, mode: str, tmp_path: Path) -> None:
+        kept = Kept(tmp_path, "alice")
+        with kept.toolkit() as toolkit:
+            for session in (toolkit, toolkit.session(id="bob")):
+                with pytest.raises(PegboardError, match="no suspended call"):
+                    resumed(session, "c1", "yes", mode)
+            assert resumed(toolkit.session(id="alice"), "c1", "yes", mode).data == "yes!"
+
+    def test_a_changed_one_is_refused(self, mode: str, tmp_path: Path) -> None:
+        kept = Kept(tmp_path)
+        whole = kept.file.read_bytes()
+        for place in (0, 100, len(whole) // 2, len(whole) - 2):
+            changed = bytearray(whole)
+            changed[place] ^= 1
+            kept.file.write_bytes(changed)
+            with kept.toolkit() as toolkit, suppress(PegboardError):
+                result = resumed(toolkit, "c1", "yes", mode)
+                assert result.status is Status.ERROR
+                assert "nothing was run" in result.text
+        kept.file.write_bytes(whole)
+        with kept.toolkit(b"another key of the right length!") as toolkit:
+            assert "sealed with another key" in resumed(toolkit, "c1", "yes", mode).text
+        with kept.toolkit() as toolkit:
+            assert resumed(toolkit, "c1", "yes", mode).data == "yes!"
+
+    def test_one_of_another_call_is_refused(self, mode: str, tmp_path: Path) -> None:
+        kept = Kept(tmp_path, "alice")
+        (tmp_path / "foreign").mkdir()
+        other = Kept(tmp_path / "foreign", "bob")
+        other.file.write_bytes(kept.folder.joinpath(next(p.name for p in kept.folder.glob("*.snapshot"))).read_bytes())
+        with other.toolkit() as toolkit:
+            result = resumed(toolkit.session(id="bob"), "c1", "yes", mode)
+        assert result.status is Status.ERROR
+        assert "belongs to another call" in result.text
+
+    def test_one_that_was_begun_and_not_ended_says_so(self, mode: str, tmp_path: Path) -> None:
+        kept, tools = Kept(tmp_path), Tools()
+        kept.file.rename(kept.file.with_suffix(".used"))
+        with kept.toolkit(tools=tools) as toolkit:
+            result = resumed(toolkit, "c1", "yes", mode)
+        assert result.status is Status.ERROR
+        assert "taken up before, by a program that did not end it" in result.text
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_lifted_limit_is_given_again(self, mode: str, tmp_path: Path) -> None:
+        code = "await ask_person(question='1')\nwhile True:\n    pass"
+        kept = Kept(tmp_path, code=code)
+        with coded(store=tmp_path, key=KEY, timeout=1.0) as toolkit:
+            assert kept.folder == tmp_path
+            assert resumed(toolkit, "c1", "yes", mode).status is Status.TIMEOUT
+
+    def test_files_are_private(self, mode: str, tmp_path: Path) -> None:
+        kept = Kept(tmp_path / "new")
+        assert mode
+        assert kept.file.stat().st_mode & 0o777 == 0o600
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from pegboard import Suspend, Toolkit
+from pegboard_code import CodeMode
+
+folder, log, step, call_id = sys.argv[1:]
+
+def ask(question: str) -> str:
+    raise Suspend(question)
+
+def act(what: str) -> str:
+    with open(log, "a") as file:
+        file.write(f"{call_id} {what}\\n")
+        file.flush()
+    if step == "killed":
+        os.kill(os.getpid(), 9)
+    return what
+
+toolkit = Toolkit(plugins=())
+toolkit.register(ask, act)
+toolkit.register(CodeMode(toolkit, store=folder, key=b"k" * 32))
+if step == "begin":
+    code = "x = await ask(question='go?')\\nawait act(what=x)"
+    print(toolkit.call_sync("run_code", {"code": code}, call_id=call_id).status, flush=True)
+    os.kill(os.getpid(), 9)
+result = toolkit.resume(call_id, "now")
+print(result.status, result.text, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_200_programs_go_on_exactly_once_or_say_why_not_over_kills(tmp_path: Path) -> None:
+    script, log = tmp_path / "child.py", tmp_path / "log"
+    script.write_text(textwrap.dedent(CHILD))
+    log.touch()
+
+    def child(step: str, call_id: str) -> str:
+        arguments = [sys.executable, str(script), str(tmp_path / "store"), str(log), step, call_id]
+        return subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False).stdout
+
+    for number in range(200):
+        call_id = f"c{number}"
+        assert "suspended" in child("begin", call_id)
+        if number % 2:
+            assert child("killed", call_id) == ""  # in the middle of the call
+            assert "taken up before" in child("resume", call_id)
+        else:
+            assert "success now" in child("resume", call_id)
+        with pytest.raises(AssertionError):
+            assert "success" in child("resume", call_id)
+    lines = log.read_text().split("\n")[:-1]
+    assert sorted(lines) == sorted(f"c{number} now" for number in range(200))
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_a_store_needs_a_source_of_the_same_toolkit(tmp_path: Path) -> None:
+    with coded(store=tmp_path, key=KEY) as toolkit, Toolkit(plugins=()) as other:
+        ran(toolkit, ONE, call_id="c1")
+        other.register(CodeMode(toolkit.view(), name="run_elsewhere"))
+        assert other.pending == []
