@@ -1,11 +1,12 @@
 """A server of the SDK that answers calls with tasks; run as a script, over stdio, or over HTTP at a port.
 
 `task_server.py STORE [PORT]`: the tasks of the tool `durable` are in the folder STORE, and outlive the process. In it
-are also the tasks that were cancelled.
+are also the names of the tasks that were cancelled, and whether a client has looked at any.
 """
 
 import asyncio
 import itertools
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -36,7 +37,20 @@ NAME: Final = {"type": "object", "properties": {"name": {"type": "string"}}, "re
 SUPPORT: Final[dict[str, Any]] = {"needs_task": "required", "may_take_task": "optional", "never_task": "forbidden"}
 TOOLS: Final = (
     *SUPPORT,
-    *("steps", "asks", "asks_twice", "samples", "fails", "ends", "errs", "forever", "durable", "lazy", "odd"),
+    *(
+        "steps",
+        "asks",
+        "asks_twice",
+        "samples",
+        "fails",
+        "ends",
+        "errs",
+        "forever",
+        "durable",
+        "lazy",
+        "odd",
+        "crashes",
+    ),
 )
 FORM: Final = {"mode": "form", "message": "Who are you?", "requestedSchema": NAME}
 QUESTIONS: Final = {"who": {"method": "elicitation/create", "params": FORM}}
@@ -146,6 +160,9 @@ class TaskServer:
     async def get(self, context: Any, parameters: Named) -> dict[str, Any]:
         if not self.takes_tasks(context):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "it needs tasks", {"requiredCapabilities": {}})
+        (self.store / "looked").touch()
+        if parameters.task_id.startswith("crashes"):
+            os._exit(3)
         if (kept := self.store / parameters.task_id).exists():
             state = done("it has lasted") if time() > float(kept.read_text()) else working()
         else:

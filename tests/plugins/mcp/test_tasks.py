@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.server.extension import Extension
+from mcp_types import ElicitResult
 from mcp_types.methods import SPEC_CLIENT_METHODS
 
 from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, Toolkit
@@ -203,8 +204,15 @@ class TestCancelling:
             assert eventually(lambda: cancelled(tmp_path) == ["lazy-1"])
 
 
-@pytest.mark.slow
 class TestLostConnections:
+    def test_to_a_process_that_has_ended_are_errors(self, tmp_path: Path) -> None:
+        with board("stdio", tmp_path) as toolkit:
+            result = toolkit.call_sync("crashes", {"text": "hello"})
+            assert result.error is not None
+            assert (result.status, result.error.kind) == (Status.ERROR, "connection_lost")
+            assert toolkit.call_sync("never_task", {"text": "hello"}).text == "hello, at once"
+
+    @pytest.mark.slow
     @pytest.mark.parametrize("heard", [False, True])
     def test_are_opened_again_and_the_task_goes_on(self, heard: bool, tmp_path: Path) -> None:
         port = free_port()
@@ -218,11 +226,12 @@ class TestLostConnections:
             with started(command) as (_, url):
                 toolkit.register(McpServer.http(url, connect_timeout=60.0, call_timeout=60.0))
                 call = begin(lambda: asyncio.run(main()))
-                assert eventually((tmp_path / "durable-1").exists)
+                assert eventually((tmp_path / "looked").exists)
             with started(command):
                 result = within(lambda: call.result(60.0))
         assert (result.status, result.text) == (Status.SUCCESS, "it has lasted")
 
+    @pytest.mark.slow
     def test_to_a_server_that_does_not_know_the_task_any_more_are_errors(self, tmp_path: Path) -> None:
         port = free_port()
         command = [sys.executable, SCRIPT, str(tmp_path), str(port)]
@@ -230,7 +239,7 @@ class TestLostConnections:
             with started(command) as (_, url):
                 toolkit.register(McpServer.http(url, connect_timeout=60.0, call_timeout=60.0))
                 call = begin(lambda: toolkit.call_sync("durable", {"text": "60"}))
-                assert eventually((tmp_path / "durable-1").exists)
+                assert eventually((tmp_path / "looked").exists)
             (tmp_path / "durable-1").unlink()
             with started(command):
                 result = within(lambda: call.result(60.0))
@@ -239,6 +248,31 @@ class TestLostConnections:
 
 
 class TestServed:
+    @both_eras
+    def test_a_task_of_a_far_server_is_a_call_here(self, mode: str, tmp_path: Path) -> None:
+        """Its messages are progress of the call, and its questions go to the user at the client."""
+        heard: list[str | None] = []
+
+        async def answer(context: Any, parameters: Any) -> ElicitResult:
+            return ElicitResult(action="accept", content={"name": parameters.message})
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            heard.append(message)
+
+        async def main(toolkit: Toolkit) -> list[Any]:
+            server = mcp_server(toolkit, all_tools=True)
+            async with Client(server, mode=mode, elicitation_callback=answer) as client:
+                called = [
+                    await client.call_tool(name, {"text": "hello"}, progress_callback=progress)
+                    for name in ("steps", "asks")
+                ]
+            return [each.content[0] for each in called]
+
+        with board("stdio", tmp_path) as toolkit:
+            texts = [each.text for each in asyncio.run(main(toolkit))]
+        assert texts == ["hello, as a task", "[{'name': 'Who are you?'}]"]
+        assert heard[:3] == ["it begins", "one", "two"]
+
     def test_the_sdk_has_no_tasks_for_servers(self) -> None:
         """Where this fails, a release of the SDK has them: look at what it offers, and at `docs/packs/mcp.md`."""
         from mcp import server

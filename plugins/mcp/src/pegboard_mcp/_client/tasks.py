@@ -71,10 +71,12 @@ class _Task:
 
     async def result(self, limit: asyncio.Timeout) -> Any:
         """The result, once there is one."""
+        from pegboard_mcp._wire.tasks import GetTask, Named, TaskState
+
         while True:
             await self._report()
             await asyncio.sleep(_pause(self._state.poll_interval_ms))
-            self._state = await self._looked()
+            self._state = await self._sent(GetTask(params=Named(task_id=self._id)), TaskState)
             match self._state.status:
                 case "completed":
                     return _result(self._state.result)
@@ -95,21 +97,19 @@ class _Task:
             await self._progress(float(self._messages), None, message)
         self._message = message
 
-    async def _looked(self) -> Any:
-        """The state now. A lost connection is opened again: the task goes on without it.
+    async def _sent(self, request: Any, kind: Any) -> Any:
+        """The answer to a request. A lost connection is opened again, and it is sent anew: the task goes on meanwhile.
 
         Raises MCPError as for a lost connection where the server does not return, or does not know the task then.
         """
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
-        from pegboard_mcp._wire.tasks import GetTask, Named, TaskState
-
         clock = asyncio.get_running_loop().time
         lost, pause = 0.0, POLL / 2
         while True:
             try:
-                return await self._link.request(GetTask(params=Named(task_id=self._id)), TaskState)
+                return await self._link.request(request, kind)
             except (UnreachableError, RuntimeError, MCPError) as error:
                 code = getattr(error, "code", CONNECTION_CLOSED)
                 if code != CONNECTION_CLOSED and not (lost and code == INVALID_PARAMS):
@@ -135,7 +135,7 @@ class _Task:
         limit.reschedule(None if left is None else clock() + left)
         await asyncio.sleep(0)  # a call that was given up for want of an answer ends here
         self._done |= set(answers)
-        await self._link.request(UpdateTask(params=Answered(task_id=self._id, input_responses=answers)), Acknowledged)
+        await self._sent(UpdateTask(params=Answered(task_id=self._id, input_responses=answers)), Acknowledged)
 
 
 async def _answered(question: Any) -> Any:
