@@ -161,7 +161,7 @@ class TaskServer:
         if not self.takes_tasks(context):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "it needs tasks", {"requiredCapabilities": {}})
         (self.store / "looked").touch()
-        if parameters.task_id.startswith("crashes"):
+        if parameters.task_id.startswith("crashes") and parameters.task_id in self.tasks:
             os._exit(3)
         if (kept := self.store / parameters.task_id).exists():
             state = done("it has lasted") if time() > float(kept.read_text()) else working()

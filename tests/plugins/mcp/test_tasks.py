@@ -253,17 +253,17 @@ class TestServed:
         """Its messages are progress of the call, and its questions go to the user at the client."""
         heard: list[str | None] = []
 
-        async def answer(context: Any, parameters: Any) -> ElicitResult:
-            return ElicitResult(action="accept", content={"name": parameters.message})
+        async def answer(context: Any, params: Any) -> ElicitResult:
+            return ElicitResult(action="accept", content={"name": params.message})
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        async def listen(progress: float, total: float | None, message: str | None) -> None:
             heard.append(message)
 
         async def main(toolkit: Toolkit) -> list[Any]:
             server = mcp_server(toolkit, all_tools=True)
             async with Client(server, mode=mode, elicitation_callback=answer) as client:
                 called = [
-                    await client.call_tool(name, {"text": "hello"}, progress_callback=progress)
+                    await client.call_tool(name, {"text": "hello"}, progress_callback=listen)
                     for name in ("steps", "asks")
                 ]
             return [each.content[0] for each in called]
