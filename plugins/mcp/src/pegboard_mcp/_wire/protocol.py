@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-__all__ = ["BLOCK", "SCOPES", "WRAPPED", "connection_of", "is_newer", "known_options", "own_version"]
+__all__ = ["BLOCK", "SCOPES", "WRAPPED", "connection_of", "hears_progress", "is_newer", "known_options", "own_version"]
 
 BLOCK: Final = "pegboard/block"
 """In `_meta` of content: the kind, the name and the media type of the block that it is here, for another board."""
@@ -43,3 +43,10 @@ def known_options(function: Callable[..., Any], **options: Any) -> dict[str, Any
 def connection_of(context: Any) -> Any:
     """The connection of a request: its state, its end and its own channel, for which the context has no name."""
     return context.session._connection
+
+
+def hears_progress(context: Any) -> bool:
+    """Whether a request asks for progress, which most do not. Where the SDK does not say, it counts as asked for."""
+    outbound = getattr(context.session, "_request_outbound", None)
+    wanted = [getattr(outbound, name) for name in ("_progress_token", "_on_progress") if hasattr(outbound, name)]
+    return not wanted or wanted != [None]
