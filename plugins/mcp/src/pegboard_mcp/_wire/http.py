@@ -69,14 +69,19 @@ class _Bounded(httpx2.AsyncByteStream):
         held, read, end, began, meter = 0, 0, b"", time.monotonic(), Meter()
         async for chunk in self._stream:
             read += len(chunk)
+            if not self._events:
+                if read > self._longest:
+                    raise self._refused(f"(a body longer than {self._longest:,} bytes)")
+                yield chunk
+                continue
             window = end + chunk
             blank = max(window.rfind(each) + len(each) if each in window else 0 for each in _BLANK)
-            held = len(window) - blank if blank and self._events else held + len(chunk)
+            held = len(window) - blank if blank else held + len(chunk)
             end = window[-3:]
-            lasting = 1 + (time.monotonic() - began) / LASTING if self._events else 1
+            lasting = 1 + (time.monotonic() - began) / LASTING
             if held > self._longest or read > self._longest * lasting:
                 raise self._refused(f"(a body longer than {self._longest:,} bytes)")
-            if self._events and not meter.takes(max(map(window.count, _BLANK))):
+            if not meter.takes(max(map(window.count, _BLANK))):
                 raise httpx2.StreamError(self._tail.flood())
             yield chunk
 

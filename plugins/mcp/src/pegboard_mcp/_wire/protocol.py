@@ -48,5 +48,5 @@ def connection_of(context: Any) -> Any:
 def hears_progress(context: Any) -> bool:
     """Whether a request asks for progress, which most do not. Where the SDK does not say, it counts as asked for."""
     outbound = getattr(context.session, "_request_outbound", None)
-    wanted = [getattr(outbound, name) for name in ("_progress_token", "_on_progress") if hasattr(outbound, name)]
-    return not wanted or wanted != [None]
+    wanted = [getattr(outbound, name, ...) for name in ("_progress_token", "progress_token", "_on_progress")]
+    return set(wanted) != {None, ...}
