@@ -93,7 +93,7 @@ MOST_MODULES: Final = {
     "pegboard_agent": 36,
     "pegboard_cli": 30,
     "pegboard_files": 20,
-    "pegboard_mcp": 40,
+    "pegboard_mcp": 43,
     "pegboard_shell": 18,
 }
 

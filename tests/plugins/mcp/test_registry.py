@@ -3,6 +3,7 @@
 The schema is `schemas/2025-12-11/server.schema.json` of modelcontextprotocol/static, the current one on 2026-11-27.
 """
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from jsonschema import Draft7Validator
 
 from tests.plugins.mcp.test_serving import MORE, PROGRAM
 
-SCHEMA = json.loads(Path(__file__).with_name("server_schema.json").read_text("utf-8"))
+SCHEMA = json.loads(gzip.decompress(Path(__file__).with_name("server_schema.json.gz").read_bytes()))
 NAME = "io.github.ada/tidy-board"
 METADATA = """Metadata-Version: 2.4
 Name: tidy-board

@@ -92,7 +92,7 @@ class Input:
     def _read(self) -> bytes:
         try:
             return os.read(self._descriptor, 65_536)
-        except OSError:  # whoever wrote there has ended
+        except OSError:  # the process that wrote there has ended
             return b""
 
     def _read_there(self) -> None:
