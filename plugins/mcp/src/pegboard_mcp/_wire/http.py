@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache
 from typing import Any, Final, final
 
 import httpx2
@@ -22,13 +23,14 @@ def client(
     auth: Any,
     timeout: httpx2.Timeout,
     *,
+    secure: bool,
     longest: int,
     tail: Tail,
     authorized: Callable[[str], object],
 ) -> httpx2.AsyncClient:
     """A client whose responses are read up to `longest` bytes, of a stream of events each event and what comes at once.
 
-    A stream that brings events in a flood is read no longer.
+    A stream that brings events in a flood is read no longer. `secure` is whether the address is one of TLS.
 
     What the server answers with an error goes to `tail`, what is sent as authorization to `authorized`.
     """
@@ -48,8 +50,15 @@ def client(
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,
         timeout=timeout,
+        verify=True if secure else _certificates(),
         event_hooks={"request": [sending], "response": [note]},
     )
+
+
+@cache
+def _certificates() -> Any:
+    """What is trusted, read once: it takes longer than to connect, and addresses without TLS do not need it."""
+    return httpx2.create_ssl_context()
 
 
 @final
