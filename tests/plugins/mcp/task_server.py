@@ -48,6 +48,7 @@ TOOLS: Final = (
         "forever",
         "durable",
         "lazy",
+        "hasty",
         "odd",
         "crashes",
     ),
@@ -150,7 +151,8 @@ class TaskServer:
             (self.store / task_id).write_text(f"{time() + float(text)}")
         else:
             self.tasks[task_id] = task_of(name, f"{text}, as a task")
-        first = {**working("it begins"), **({"pollIntervalMs": 86_400_000} if name == "lazy" else {})}
+        intervals = {"lazy": 86_400_000, "hasty": -1}
+        first = {**working("it begins"), "pollIntervalMs": intervals.get(name, POLL)}
         return {"resultType": "task", **NEW, **first, "taskId": task_id}
 
     def takes_tasks(self, context: Any) -> bool:

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 CALLS, RECONNECTS, RENEWALS = 20_000, 2_000, 200
-PARTS = 8
+PARTS = 20
 """No test may take longer than five minutes, also where other programs use the machine."""
 USES = 100
 """Requests that a token is good for."""

@@ -91,6 +91,11 @@ def test_messages_of_a_task_are_progress(way: str, tmp_path: Path) -> None:
     assert [chunk.text for chunk in heard] == ["it begins", "one", "two"]
 
 
+def test_an_interval_that_is_none_is_bounded(tmp_path: Path) -> None:
+    with board("stdio", tmp_path) as toolkit:
+        assert toolkit.call_sync("hasty", {"text": "hello"}).text == "hello, as a task"
+
+
 class TestQuestions:
     @both_ways
     @pytest.mark.parametrize("heard", [False, True])

@@ -149,7 +149,7 @@ async def _answered(question: Any) -> Any:
 
 
 def _pause(milliseconds: float | None) -> float:
-    return POLL if milliseconds is None else min(max(milliseconds / 1_000, SHORTEST), LONGEST)
+    return POLL if milliseconds is None else min(LONGEST, max(SHORTEST, milliseconds / 1_000))  # which NaN is below
 
 
 def _result(raw: Mapping[str, Any] | None) -> Any:
