@@ -93,7 +93,7 @@ MOST_MODULES: Final = {
     "pegboard_agent": 36,
     "pegboard_cli": 31,
     "pegboard_files": 20,
-    "pegboard_mcp": 47,
+    "pegboard_mcp": 50,
     "pegboard_shell": 18,
 }
 

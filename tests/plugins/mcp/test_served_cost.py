@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nothing_left")]
 SCRIPT = str(Path(__file__).with_name("both_servers.py"))
 ROUNDS, CALLS = 40, 5
 MOST = 2.0
-"""It is 1.0 to 1.2, and up to 1.4 over stdio where others use the machine; the figures to look at are printed."""
+"""It is 1.0 to 1.2; the figures to look at are printed."""
 
 
 @contextmanager

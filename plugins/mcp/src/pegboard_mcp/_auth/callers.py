@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, final
 
 from attrs import evolve, field, frozen
@@ -56,6 +57,10 @@ class Caller:
 SessionFor: TypeAlias = Callable[[Caller], Session]
 
 
+UNNAMED: Final = Caller(headers=MappingProxyType({}), claims=MappingProxyType({}))
+"""A caller of whom nothing is known, as most are; made once."""
+
+
 @final
 class Callers:
     """Finds the session of a request: that of its connection, or of its caller, or one that lasts no longer than it.
@@ -75,9 +80,10 @@ class Callers:
         """The sender of a request."""
         request = context.request
         if request is None:
-            return Caller()
+            return UNNAMED
+        caller = caller_of(request.scope) or UNNAMED
         headers = {name: request.headers[name] for name in self._headers if name in request.headers}
-        return evolve(caller_of(request.scope) or Caller(), headers=headers)
+        return evolve(caller, headers=headers) if headers else caller
 
     def lasting(self, context: Any) -> Session | None:
         """The session that outlives the request and that its sender may change; None if there is none."""

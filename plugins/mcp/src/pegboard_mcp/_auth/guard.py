@@ -193,10 +193,11 @@ def app_with_scopes(make: Callable[..., Any], scopes: Scopes, name_of: Callable[
             scopes_supported=list(dict.fromkeys((*required, *scopes.all))) or None,
         )
     path = options.get("streamable_http_path", "/mcp")
-    # The innermost one: whom the token stands for is known there.
-    app.user_middleware.append(
-        Middleware(_Challenges, path=path, required=required, scopes=scopes, name_of=name_of, metadata=metadata)
-    )
+    if required or scopes.all:
+        # The innermost one: whom the token stands for is known there.
+        app.user_middleware.append(
+            Middleware(_Challenges, path=path, required=required, scopes=scopes, name_of=name_of, metadata=metadata)
+        )
     return app
 
 

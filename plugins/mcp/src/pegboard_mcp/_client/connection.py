@@ -38,7 +38,7 @@ RELISTEN: Final = 2.0
 REST: Final = 10
 """After a changed list was read and registered, the next one waits this many times as long as that took."""
 LAST_WORDS: Final = 2.0
-"""Seconds to wait at most for the stderr of a process that died; it mostly ends at once."""
+"""Seconds to wait at most for the stderr of a process that died, or for what is sent last; both mostly end at once."""
 WORDS_SO_FAR: Final = 0.3
 """Seconds to wait for the stderr of a process that still runs; it has no end to wait for."""
 
@@ -109,6 +109,7 @@ class Connection:
         self._closing = False
         self._lost = False
         self._started: list[int] = []
+        self._sent_off: set[asyncio.Task[None]] = set()
         _LIVE.add(self)
         self._thread = threading.Thread(target=self._run, name=f"pegboard-mcp {name}", daemon=True)
         self._thread.start()
@@ -134,6 +135,12 @@ class Connection:
         if direct and self._direct is not None and self._direct.is_open:
             return work(self.client)
         return bridge.carry(partial(work, self.client))
+
+    def send_off(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> None:
+        """Have `work(client)` done, from any thread. No caller waits for it, but the end of the connection does."""
+        if self._loop is not None and self.alive:
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                self._loop.call_soon_threadsafe(self._begin, work)
 
     def fetch(self, wait: float) -> None:
         """Fetch the list again, from any other thread. Raises `TimeoutError` after `wait` seconds."""
@@ -250,13 +257,27 @@ class Connection:
                 await stop.wait()
                 for task in tasks:
                     task.cancel()
+                if self._sent_off and not self._lost:
+                    await asyncio.wait(self._sent_off, timeout=LAST_WORDS)
+
+    def _begin(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> None:
+        async def done() -> None:
+            with suppress(Exception):  # the server is told, whatever it makes of it
+                await work(self.client)
+
+        task = asyncio.ensure_future(done())
+        self._sent_off.add(task)
+        task.add_done_callback(self._sent_off.discard)
 
     def _sent_by_whom(self, session: Any, direct: Direct) -> Any:
         """The sender of requests: on this loop the SDK's session, on any other loop a session that sends directly."""
         from mcp import ClientSession
 
-        ours = ClientSession(dispatcher=direct, extensions={APPS: APPS_SHOWN}, **self._introduced())
-        own = session.send_request
+        from pegboard_mcp._wire.tasks import TASKS, TasksExtension
+
+        extensions = {TASKS: {}, APPS: APPS_SHOWN}
+        claims: dict[str, Any] = {"extensions": extensions, "result_claims": {TASKS: TasksExtension().claims()}}
+        ours, own = ClientSession(dispatcher=direct, **self._introduced(), **claims), session.send_request
         ours.adopt(session.discover_result or session.initialize_result)
         thread = threading.get_ident()
 
@@ -287,6 +308,7 @@ class Connection:
         from mcp.client import advertise
 
         from pegboard_mcp._wire.direct import Direct
+        from pegboard_mcp._wire.tasks import TasksExtension
 
         async def hear(message: Any) -> None:
             if type(message).__name__ == "ToolListChangedNotification":
@@ -302,7 +324,7 @@ class Connection:
                 mode=self._terms.mode,
                 message_handler=hear,
                 cache=None,
-                extensions=[advertise(APPS, APPS_SHOWN)],
+                extensions=[TasksExtension(), advertise(APPS, APPS_SHOWN)],
                 **self._introduced(),
             )
         except ValueError as error:

@@ -8,11 +8,17 @@ from typing import Any, Final, final
 
 from attrs import field, frozen
 
+from pegboard_mcp._wire.protocol import is_newer
+
 __all__ = ["MOST_TOOLS", "Listing", "Sieve", "list_all"]
 
 MOST_PAGES: Final = 1_000
 MOST_TOOLS: Final = 5_000
 """The default; more than any model is offered."""
+TASKS_ALONE: Final = (
+    "it runs as a task alone, which clients of protocol 2025-11-25 have to ask for by a draft that is not supported; "
+    "a server of protocol 2026-07-28 can offer it"
+)
 NEEDED: Final = frozenset({"name", "inputSchema"})
 
 
@@ -31,10 +37,13 @@ async def list_all(client: Any, sieve: Sieve, most: int) -> Listing:
     problems: list[str] = []
     cursors: set[str] = set()
     cursor: str | None = None
+    newer = is_newer(client.protocol_version)  # there the server decides, and the client declares that it takes tasks
     for _ in range(MOST_PAGES):
         page = await _page(client, cursor, sieve, problems)
         for tool in page.tools:
-            if tool.name in by_name:
+            if not newer and getattr(tool.execution, "task_support", None) == "required":
+                problems.append(f"{tool.name!r} is left out: {TASKS_ALONE}")
+            elif tool.name in by_name:
                 problems.append(f"it lists {tool.name!r} twice; the first one counts")
             elif len(by_name) < most:
                 by_name[tool.name] = tool

@@ -23,7 +23,7 @@ from pegboard import (
 from pegboard_mcp._client.asking import Asking
 from pegboard_mcp._client.incoming import as_json, failure, redacted, result_of
 from pegboard_mcp._wire.protocol import WRAPPED
-from pegboard_mcp._wire.reasons import NO_ACCESS, UnreachableError, reason
+from pegboard_mcp._wire.reasons import NO_ACCESS, TaskEndedError, UnreachableError, reason
 from pegboard_schemas import judged
 
 __all__ = ["UNTRUSTED", "Link", "RemoteTool", "counted", "remote_of", "remote_tool"]
@@ -110,6 +110,8 @@ class RemoteTool:
 
         code = getattr(error, "code", None)
         server = f"the MCP server {self._link.name!r}"
+        if isinstance(error, TaskEndedError):
+            return self._failed(error.kind, f"{server} gave no result: {error}")
         if code == REQUEST_TIMEOUT:
             return self._failed("timeout", f"{server} did not answer in time", Status.TIMEOUT)
         if code == CONNECTION_CLOSED:

@@ -23,8 +23,9 @@ from pegboard_mcp._client.log import Log, LogLine
 from pegboard_mcp._client.remote_tool import RemoteTool, remote_tool
 from pegboard_mcp._client.resources import all_of, contents, resource_tools
 from pegboard_mcp._client.secrets import secrets_of
+from pegboard_mcp._client.tasks import followed
 from pegboard_mcp._client.transports import LONGEST, Http, InProcess, Sse, Stdio, Transport
-from pegboard_mcp._wire.reasons import ConsentError, UnreachableError, is_forgotten
+from pegboard_mcp._wire.reasons import ConsentError, TaskStartedError, UnreachableError, is_forgotten
 from pegboard_mcp._wire.unrequested import FLOOD
 
 __all__ = ["McpServer"]
@@ -357,6 +358,25 @@ class McpServer:
         self, name: str, arguments: dict[str, Any], progress: Callable[..., Any] | None, asking: Asking
     ) -> Any:
         """Call a tool of the server once. Raises `UnreachableError` where nothing was sent."""
+        try:
+            return await self._answer_to(name, arguments, progress, asking)
+        except TaskStartedError as started:
+            return await followed(self, started.task, progress, asking, self._terms.call_timeout)
+
+    async def request(self, request: Any, kind: Any) -> Any:
+        """The answer to a request, over a new connection if need be."""
+        return await (await self._opened()).carry(
+            lambda client: client.session.send_request(request, kind), direct=True
+        )
+
+    def send_off(self, request: Any, kind: Any) -> None:
+        """Send a request without waiting for its answer."""
+        if (connection := self._connection) is not None:
+            connection.send_off(lambda client: client.session.send_request(request, kind))
+
+    async def _answer_to(
+        self, name: str, arguments: dict[str, Any], progress: Callable[..., Any] | None, asking: Asking
+    ) -> Any:
         connection = self._connection
         if connection is None or connection.client is None or not connection.alive:
             connection = await self._opened()

@@ -178,7 +178,10 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
 
     def made(timeout: Any, **_: Any) -> Any:
         authorized = transport.authorizations.add
-        return client(headers, auth, timeout, longest=transport.longest, tail=tail, authorized=authorized)
+        secure = url.casefold().startswith("https:")
+        return client(
+            headers, auth, timeout, secure=secure, longest=transport.longest, tail=tail, authorized=authorized
+        )
 
     return url, made
 

@@ -28,6 +28,10 @@ def run(arguments: list[str]) -> int:
             raise PegboardError("--stdio and --http exclude each other")
         if options.target and options.config:
             raise PegboardError("--config is for the installed board; a program's toolkit has its own settings")
+        if options.server_json is not None:
+            return _list(options)
+        if options.url or options.env:
+            raise PegboardError("--url and --env are for --server-json")
         return _install(options, arguments) if options.install else _serve(options)
     except (PegboardError, OSError, ValueError) as error:
         say(f"pegboard serve: {error}")
@@ -59,7 +63,31 @@ def _parser() -> ArgumentParser:
     )
     parser.add_argument("--install", choices=CLIENTS, help="print the entry for a client instead of serving")
     parser.add_argument("--write", action="store_true", help="with --install: write it into the client's file")
+    parser.add_argument(
+        "--server-json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="print, or write, what the registry of MCP servers is to know of the published program instead of serving",
+    )
+    parser.add_argument("--url", metavar="URL", help="with --server-json: the public address of the server")
+    parser.add_argument(
+        "--env",
+        action="append",
+        metavar="NAME",
+        help="with --server-json: a variable that it needs; its value is not read",
+    )
     return parser
+
+
+def _list(options: Namespace) -> int:
+    """Print, or write, the `server.json` of the server. Checks first that it can be served."""
+    from pegboard_mcp._command.registry import server_json, shown_or_written
+
+    listed = server_json(options, TOKEN if os.environ.get(TOKEN) else "")
+    _check(options)
+    sys.stdout.write(shown_or_written(listed, options.server_json))
+    return 0
 
 
 def _install(options: Namespace, arguments: list[str]) -> int:
@@ -82,7 +110,10 @@ def _install(options: Namespace, arguments: list[str]) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Raises `PegboardError` or `OSError` for what is named and cannot be served; no server of a file is started."""
+    """Say what a host will see of a program. Raises `PegboardError` or `OSError` for what cannot be served.
+
+    No server of a file is started.
+    """
     from pegboard.inspection import program_toolkit
     from pegboard_mcp._server.selection import Selection
     from pegboard_mcp._settings import load_mcp_config
@@ -94,7 +125,7 @@ def _check(options: Namespace) -> None:
         return
     with stray_output_to_stderr(), program_toolkit(options.target) as toolkit:
         if not options.mcp:  # whose tools may be named as well
-            Selection(toolkit, _names(options.tools), _names(options.groups), options.all)
+            say(Selection(toolkit, _names(options.tools), _names(options.groups), options.all).summary(toolkit))
 
 
 def _secrets(options: Namespace) -> tuple[str | None, list[str]]:

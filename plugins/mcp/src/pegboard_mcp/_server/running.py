@@ -16,6 +16,7 @@ from attrs import define, field
 from pegboard import Chunk, DataBlock, Session, Tool, ToolCall
 from pegboard_mcp._client.asking import Human
 from pegboard_mcp._client.remote_tool import counted, remote_of
+from pegboard_mcp._wire.protocol import hears_progress
 
 __all__ = ["Held", "HeldCalls", "Progress", "Workshop", "blocks_no_loop"]
 
@@ -77,6 +78,8 @@ class Progress:
         self._context = context
         self._loop = loop
         self._count = 0.0
+        self.is_heard = hears_progress(context)
+        """Whether the client asks for progress; without that a call has no listener, which saves it some work."""
 
     def moved(self, other: Progress) -> None:
         """Report to another request from now on."""

@@ -56,6 +56,15 @@ class Selection:
             f"{', '.join(names[:NAMED])}{more}; {_REMEDY}"
         )
 
+    def summary(self, toolkit: Toolkit) -> str:
+        """What a host will see: the tools with their hints, and what is left out and why."""
+        served = self.of(toolkit).tools
+        if not served:
+            return f"a host will see no tools: {self.why_nothing(toolkit)}"
+        more = f" and {len(served) - NAMED} more" if len(served) > NAMED else ""
+        shown = f"a host will see {_counted(len(served))}: {', '.join(map(_with_hints, served[:NAMED]))}{more}"
+        return f"{shown}; {excluded}" if (excluded := self.excluded(toolkit)) else shown
+
     def why_nothing(self, toolkit: Toolkit) -> str:
         """Why there is no tool to serve, and what to do."""
         if not offered(toolkit):
@@ -75,6 +84,24 @@ def _chosen(names: tuple[str, ...], groups: tuple[str, ...]) -> Callable[[Tool],
         )
 
     return chosen
+
+
+def _counted(number: int) -> str:
+    return "1 tool" if number == 1 else f"{number} tools"
+
+
+def _with_hints(tool: Tool) -> str:
+    try:
+        hints = tool.hints
+    except PegboardError as error:  # a lazy tool whose pack is broken
+        return f"{tool.name} ({error})"
+    if hints.read_only:
+        found = ["read-only"]
+    else:
+        # Without a hint hosts take the worst, as the protocol has it.
+        found = ["changes things" if hints.destructive is False else "may destroy"]
+        found += ["may be repeated"] if hints.idempotent else []
+    return f"{tool.name} ({', '.join(found)})"
 
 
 def _any(tool: Tool) -> bool:

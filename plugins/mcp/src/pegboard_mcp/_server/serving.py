@@ -20,7 +20,7 @@ from pegboard_mcp._server.resources import Resources, Source
 from pegboard_mcp._server.selection import Selection, offered
 from pegboard_mcp._server.tool_server import ToolServer
 from pegboard_mcp._wire.reasons import innermost
-from pegboard_mcp._wire.terminal import endable_stdin, say
+from pegboard_mcp._wire.terminal import diverted, say
 
 __all__ = ["Served", "ServedOverHttp", "mcp_server", "serve_mcp", "serve_mcp_async"]
 
@@ -153,8 +153,9 @@ def _tool_server(toolkit: Toolkit, options: Served, *, connections: bool) -> Too
 async def _serve_stdio(tools: ToolServer) -> None:
     from mcp.server.stdio import stdio_server
 
-    with endable_stdin() as end:
-        async with _signals(end), stdio_server() as (read, write):
+    with diverted() as (lines, output):
+        streams: Any = (lines, output)  # the SDK asks for files of anyio, and uses no more of them than these have
+        async with _signals(lines.end), stdio_server(*streams) as (read, write):
             await tools.run(read, write)
 
 

@@ -330,7 +330,8 @@ class ToolServer:
         """A call that runs. What the server of a remote tool asks meanwhile is put to the human at the client."""
         human = Human(None if desk.comes_again else desk.put) if desk.can_ask else None
         human_of_this_call.set(human)
-        work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=progress.report)
+        report = progress.report if progress.is_heard else None
+        work = partial(call.execute, (Answers(desk.state.answers), caller), on_chunk=report)
         # Async tools of the user's may block their loop: it is not this one.
         running = work() if blocks_no_loop(session[call.name]) else self._tools().run(work)
         may_be_held = human is not None and desk.comes_again
@@ -396,8 +397,6 @@ def _differs(known: list[Tool], now: list[Tool]) -> bool:
     if known == now:  # the same objects, mostly: that is a fast comparison
         return False
     return [(tool.name, tool.definition) for tool in known] != [(tool.name, tool.definition) for tool in now]
-
-
 
 
 def _sealing(keys: list[str | bytes], name: str) -> Any:

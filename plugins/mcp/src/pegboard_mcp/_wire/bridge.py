@@ -79,13 +79,16 @@ class Mailboxes:
 class _Errand(Generic[T]):
     """Work on one loop for a caller that waits on another."""
 
-    __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_work", "answer")
+    __slots__ = ("_failure", "_here", "_outcome", "_task", "_there", "_under_way", "_work", "answer")
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], here: Mailbox, there: Mailbox) -> None:
+    def __init__(
+        self, work: Callable[[], Coroutine[Any, Any, T]], here: Mailbox, there: Mailbox, under_way: set[_Errand[Any]]
+    ) -> None:
         self.answer: asyncio.Future[T] = here.loop.create_future()
         self._work = work
         self._here = here
         self._there = there
+        self._under_way = under_way
         self._task: asyncio.Task[None] | None = None
         self._outcome: T
         self._failure: BaseException | None = None
@@ -101,7 +104,10 @@ class _Errand(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - it is raised where the caller waits
             self._failure = error
         with suppress(UnreachableError):
-            self._here.put_with_others(self._settle, self._there.loop)
+            if len(self._under_way) > 1:
+                self._here.put_with_others(self._settle, self._there.loop)
+            else:
+                self._here.put(self._settle)
 
     def stop(self) -> None:
         """There: the one who waited has been cancelled."""
@@ -143,7 +149,7 @@ class Bridge:
 
         Raises `UnreachableError` where nothing was begun.
         """
-        errand = _Errand(work, self._heres.here(), self._there)
+        errand = _Errand(work, self._heres.here(), self._there, self._under_way)
         self._under_way.add(errand)
         try:
             self._there.put(errand.begin)

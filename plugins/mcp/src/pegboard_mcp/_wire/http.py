@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache
 from typing import Any, Final, final
 
 import httpx2
@@ -22,13 +23,14 @@ def client(
     auth: Any,
     timeout: httpx2.Timeout,
     *,
+    secure: bool,
     longest: int,
     tail: Tail,
     authorized: Callable[[str], object],
 ) -> httpx2.AsyncClient:
     """A client whose responses are read up to `longest` bytes, of a stream of events each event and what comes at once.
 
-    A stream that brings events in a flood is read no longer.
+    A stream that brings events in a flood is read no longer. `secure` is whether the address is one of TLS.
 
     What the server answers with an error goes to `tail`, what is sent as authorization to `authorized`.
     """
@@ -48,8 +50,15 @@ def client(
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,
         timeout=timeout,
+        verify=True if secure else _certificates(),
         event_hooks={"request": [sending], "response": [note]},
     )
+
+
+@cache
+def _certificates() -> Any:
+    """What is trusted, read once: it takes longer than to connect, and addresses without TLS do not need it."""
+    return httpx2.create_ssl_context()
 
 
 @final
@@ -69,14 +78,19 @@ class _Bounded(httpx2.AsyncByteStream):
         held, read, end, began, meter = 0, 0, b"", time.monotonic(), Meter()
         async for chunk in self._stream:
             read += len(chunk)
+            if not self._events:
+                if read > self._longest:
+                    raise self._refused(f"(a body longer than {self._longest:,} bytes)")
+                yield chunk
+                continue
             window = end + chunk
             blank = max(window.rfind(each) + len(each) if each in window else 0 for each in _BLANK)
-            held = len(window) - blank if blank and self._events else held + len(chunk)
+            held = len(window) - blank if blank else held + len(chunk)
             end = window[-3:]
-            lasting = 1 + (time.monotonic() - began) / LASTING if self._events else 1
+            lasting = 1 + (time.monotonic() - began) / LASTING
             if held > self._longest or read > self._longest * lasting:
                 raise self._refused(f"(a body longer than {self._longest:,} bytes)")
-            if self._events and not meter.takes(max(map(window.count, _BLANK))):
+            if not meter.takes(max(map(window.count, _BLANK))):
                 raise httpx2.StreamError(self._tail.flood())
             yield chunk
 

@@ -16,6 +16,7 @@ __all__ = [
     "SCOPES",
     "WRAPPED",
     "connection_of",
+    "hears_progress",
     "is_newer",
     "known_options",
     "own_version",
@@ -60,3 +61,10 @@ def known_options(function: Callable[..., Any], **options: Any) -> dict[str, Any
 def connection_of(context: Any) -> Any:
     """The connection of a request: its state, its end and its own channel, for which the context has no name."""
     return context.session._connection
+
+
+def hears_progress(context: Any) -> bool:
+    """Whether a request asks for progress, which most do not. Where the SDK does not say, it counts as asked for."""
+    outbound = getattr(context.session, "_request_outbound", None)
+    wanted = [getattr(outbound, name, ...) for name in ("_progress_token", "progress_token", "_on_progress")]
+    return set(wanted) != {None, ...}

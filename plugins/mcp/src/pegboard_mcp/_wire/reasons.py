@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["NO_ACCESS", "ConsentError", "UnreachableError", "innermost", "is_forgotten", "not_started", "reason"]
+__all__ = [
+    "NO_ACCESS",
+    "ConsentError",
+    "TaskEndedError",
+    "TaskStartedError",
+    "UnreachableError",
+    "innermost",
+    "is_forgotten",
+    "not_started",
+    "reason",
+]
 
 
 NO_ACCESS: Final = -32_791
@@ -17,6 +27,22 @@ class UnreachableError(Exception):
 
 class ConsentError(UnreachableError):
     """The user did not give access to the server. Its earlier answers explain nothing more."""
+
+
+class TaskStartedError(Exception):
+    """A call is not answered yet: the server goes on with it as a task."""
+
+    def __init__(self, task: Any) -> None:
+        super().__init__("the call goes on as a task")
+        self.task = task
+
+
+class TaskEndedError(Exception):
+    """A task ended without a result; `kind` says how."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def not_started(error: OSError, command: str) -> UnreachableError:
