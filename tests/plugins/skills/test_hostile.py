@@ -186,7 +186,7 @@ class TestFolders:
         (base / "good" / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\xff")
         with board(base) as toolkit:
             begun = time.process_time()
-            assert "good/huge.md has more than 1,000,000 bytes." in read(toolkit, "huge.md")
+            assert read(toolkit, "huge.md") == "good/huge.md has more than 1,000,000 bytes."
             assert read(toolkit, "image.png") == "image.png is no text (UTF-8): it cannot be shown."
             assert time.process_time() - begun < 2
 
