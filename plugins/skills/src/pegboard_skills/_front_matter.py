@@ -18,6 +18,7 @@ __all__ = ["FrontMatterError", "SkillText", "read_front_matter", "split_text"]
 
 MAX_BYTES: Final = 16 * 1024
 MAX_NESTING: Final = 8
+_ABSENT: Final = "it has no front matter: name and description between two lines of --- at its top"
 
 # The closing line is the first line of three hyphens after the opening one.
 _TEXT: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -47,9 +48,6 @@ def split_text(text: str) -> SkillText:
     if len(front.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise FrontMatterError("its front matter has more than 16 kB")
     return SkillText(front, found.end())
-
-
-_ABSENT: Final = "it has no front matter: name and description between two lines of --- at its top"
 
 
 def read_front_matter(front: str) -> Mapping[str, Any]:

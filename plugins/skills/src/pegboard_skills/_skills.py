@@ -166,7 +166,10 @@ def _text(skill: Skill, path: str) -> str:
     except UnicodeDecodeError:
         raise ToolError(f"{path} is no text (UTF-8): it cannot be shown.") from None
     except ToolError as error:
-        near = get_close_matches(path, islice(files_of(skill), MAX_COMPARED), n=3)
+        files = list(islice(files_of(skill), MAX_COMPARED))
+        if path in files:  # it is there, and cannot be read
+            raise
+        near = get_close_matches(path, files, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "load_skill lists the files of a skill."
         raise ToolError(f"{error} {hint}") from error
 
