@@ -46,10 +46,11 @@ class Checks:
 
     def knows(self, code: str, catalog: Catalog) -> bool:
         """Whether a program was found right before."""
-        key = (catalog.digest, code)
-        if known := key in self._right:
-            self._right.move_to_end(key)
-        return known
+        try:
+            self._right.move_to_end((catalog.digest, code))
+        except KeyError:
+            return False
+        return True
 
     def refusal(self, code: str, catalog: Catalog, seconds: float, memory: int) -> str:
         """Why a program is not run; empty if the type checker finds nothing.
