@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -382,3 +382,25 @@ def test_a_tool_error_is_a_runtime_error_inside(mode: str) -> None:
         toolkit.register(fail)
         toolkit.register(CodeMode(toolkit))
         assert ran(toolkit, "try:\n    await fail()\nexcept RuntimeError as e:\n    x = str(e)\nx", mode).data == "no"
+
+
+class Size(TypedDict):
+    name: str
+    size: int | None
+
+
+def test_values_that_come_back_fit_the_stub(mode: str) -> None:
+    good: list[Any] = [{"name": "a", "size": 1}, {"name": "b", "size": None}]
+    wrong: list[Any] = [{"name": 3, "size": 1}, {"name": "a"}, {"name": "a", "size": "1"}, None, "a"]
+
+    def give(number: int, bad: bool = False) -> list[Size]:
+        return [(wrong if bad else good)[number]]
+
+    with Toolkit(plugins=["dataclasses"]) as toolkit:
+        toolkit.register(give)
+        toolkit.register(CodeMode(toolkit))
+        for number in range(len(good)):
+            assert ran(toolkit, f"await give(number={number})", mode).data == [good[number]]
+        for number in range(len(wrong)):
+            result = ran(toolkit, f"await give(number={number}, bad=True)", mode)
+            assert "the result of give is not what its signature says: async def give(" in result.text

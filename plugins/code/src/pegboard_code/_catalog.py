@@ -55,6 +55,11 @@ class Catalog:
         self.stubs: Mapping[str, Stub] = self._stubs.by_name
 
     @cached_property
+    def by_tool(self) -> dict[str, Stub]:
+        """The stubs by the tools' own names."""
+        return {stub.tool: stub for stub in self.stubs.values()}
+
+    @cached_property
     def text(self) -> str:
         """All stubs."""
         return self._stubs.render()

@@ -44,19 +44,23 @@ class Checks:
     def __init__(self) -> None:
         self._right: OrderedDict[tuple[str, str], None] = OrderedDict()
 
+    def knows(self, code: str, catalog: Catalog) -> bool:
+        """Whether a program was found right before."""
+        try:
+            self._right.move_to_end((catalog.digest, code))
+        except KeyError:
+            return False
+        return True
+
     def refusal(self, code: str, catalog: Catalog, seconds: float, memory: int) -> str:
         """Why a program is not run; empty if the type checker finds nothing.
 
         Raises `StoppedError` where the check takes more time or memory than a program may.
         """
-        key = (catalog.digest, code)
-        if key in self._right:
-            self._right.move_to_end(key)
-            return ""
         findings = list(_findings(code, catalog, seconds, memory))
         if findings:
             return _sentences(code, findings, catalog)
-        self._right[key] = None
+        self._right[catalog.digest, code] = None
         while len(self._right) > KEPT:
             self._right.popitem(last=False)
         return ""

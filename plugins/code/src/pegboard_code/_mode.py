@@ -160,12 +160,12 @@ class CodeMode:
 
     def catalog(self, session: Session) -> Catalog:
         """The tools that programs of a session may call now. `session` is the calling one, or one made through it."""
-        tools = _callable(self.view(), session)
-        key = tuple(map(id, tools))
-        known = self._catalogs.get(session)
-        if known is None or known[0] != key:
-            self._catalogs[session] = known = (key, Catalog(tools))
-        return known[1]
+        view, known = self.view(), self._catalogs.get(session)
+        if known is not None and known[0] == _readied(known[1], view, session):
+            return known[1]
+        catalog = Catalog(_callable(view, session))
+        self._catalogs[session] = _readied(catalog, view, session), catalog
+        return catalog
 
     def described(self, session: Session) -> str:
         """The description of the tool for a session."""
@@ -323,6 +323,12 @@ def _callable(view: Session, session: Session) -> list[Tool]:
     here = offered(session)
     known = here if view is session else offered(view)
     return [each for name, each in here.items() if name in known and each.face is None and name not in _OWN]
+
+
+def _readied(catalog: Catalog, view: Session, session: Session) -> Any:
+    """What is made ready for calls anew whenever anything about the tools of a view or a session changes."""
+    probe = next(iter(catalog.tools), None)
+    return object() if probe is None else (view.ready(probe), session.ready(probe))
 
 
 def _on_loop_or_here(start: Callable[[Any], Any]) -> Any:

@@ -17,7 +17,7 @@ from pegboard_code._catalog import Catalog
 from pegboard_code._check import Checks
 from pegboard_code._program import Answer, CallRequest, Ended, Limits, Program, StoppedError, Turn
 from pegboard_code._snapshots import Owed, Parked
-from pegboard_code._values import Handles, size_of
+from pegboard_code._values import Handles, fits, size_of
 
 __all__ = ["Here", "Io", "OnLoop", "Run", "Terms", "run_here"]
 
@@ -128,7 +128,7 @@ class Run:
             if len(code) > mode.max_code:
                 message = f"the program was not run: it has {len(code):,} characters, of {mode.max_code:,} at most"
                 raise StoppedError(Status.INVALID, "max_code", message)
-            if mode.check:
+            if mode.check and not mode.checks.knows(code, catalog):
                 await self._check(code, catalog, io)
             program = Program(code, catalog, self._limits(), Handles(), mode.now())
             return await self._drive(io, program, catalog, program.start)
@@ -147,7 +147,9 @@ class Run:
             result = await self._answered(owed, value, catalog, io)
             if result.status is Status.SUSPENDED:
                 self._put_away(evolve(parked, owed=(evolve(owed, reason=result.text), *parked.owed[1:])))
-            parked = evolve(parked.answered(self._answer(result, handles)), blocks=tuple(handles.blocks.values()))
+            parked = evolve(
+                parked.answered(self._answer(result, handles, catalog)), blocks=tuple(handles.blocks.values())
+            )
             if parked.owed:
                 self._put_away(parked)
             program = Program(
@@ -182,7 +184,7 @@ class Run:
         while not isinstance(turn, Ended):
             calls = [self._made(request, catalog) for request in turn]
             results = await io.call(caller, calls)
-            answers = self._answers(turn, calls, results, program)
+            answers = self._answers(turn, calls, results, program, catalog)
             turn = await self._turn(io, program, partial(program.go_on, answers))
         return self._ended(program, turn.value)
 
@@ -200,7 +202,12 @@ class Run:
         return ToolCall(f"{self.call.id}_{self._number}", tool, request.arguments, {"parent": self.call.id})
 
     def _answers(
-        self, requests: list[CallRequest], calls: list[ToolCall], results: list[ToolResult], program: Program
+        self,
+        requests: list[CallRequest],
+        calls: list[ToolCall],
+        results: list[ToolResult],
+        program: Program,
+        catalog: Catalog,
     ) -> dict[int, Answer]:
         """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
         # What was ended for another's failure fails as that one did: `gather` raises what comes first.
@@ -214,7 +221,7 @@ class Run:
                 self.owed[call.id] = call
                 owed.append(Owed(each.number, call.id, call.name, each.arguments, result.text))
             ended = result.status in (Status.CANCELLED, Status.SUSPENDED)
-            answers[each.number] = self._answer(cause if ended and cause else result, program.handles)
+            answers[each.number] = self._answer(cause if ended and cause else result, program.handles, catalog)
         if owed and not failures:
             settled = {
                 number: answer for number, answer in answers.items() if number not in {each.number for each in owed}
@@ -222,12 +229,15 @@ class Run:
             self._put_away(self._parked(program, owed, settled))
         return answers
 
-    def _answer(self, result: ToolResult, handles: Handles) -> Answer:
+    def _answer(self, result: ToolResult, handles: Handles, catalog: Catalog) -> Answer:
         if result.is_error:
             return _raised(result.text)
         value, most = handles.value(result), self.mode.max_memory // 4
         if size_of(value, most) > most:
             return _raised(f"the result of {result.name} is too large for a program: more than {most:,} bytes")
+        stub = catalog.by_tool.get(result.name)
+        if stub is not None and not fits(value, stub.returns):
+            return _raised(f"the result of {result.name} is not what its signature says: {stub.head}")
         return {"return_value": value}
 
     # Waiting for answers -----------------------------------------------------------------------------------------

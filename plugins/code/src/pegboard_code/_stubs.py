@@ -52,6 +52,8 @@ class Stub:
     optional: frozenset[str] = field(repr=False)
     """Parameters that may be left out and take no null: a None for them is left out."""
     types: tuple[str, ...] = field(repr=False)
+    returns: Mapping[str, Any] | None = field(repr=False)
+    """The schema of its results; None where nothing is known of them."""
 
 
 @final
@@ -81,7 +83,9 @@ class Stubs:
             head = f"async def {name}(**arguments: Any) -> {result}"
             lines = [_named_so(own, members[own], word, own in required) for own, word in words.items()]
         optional = frozenset(own for own, member in members.items() if own not in required and not _takes_null(member))
-        return Stub(name, tool.name, head, _function(head, tool.description, lines), optional, tuple(types.used))
+        return Stub(
+            name, tool.name, head, _function(head, tool.description, lines), optional, tuple(types.used), returned
+        )
 
     def render(self, names: Iterable[str] | None = None) -> str:
         """The stubs of these tools, of all by default, after the types that they name."""

@@ -25,7 +25,7 @@ from pegboard import (
     VideoBlock,
 )
 
-__all__ = ["Handles", "TooLargeError", "as_data", "block_from", "size_of"]
+__all__ = ["Handles", "TooLargeError", "as_data", "block_from", "fits", "size_of"]
 
 MAX_DEPTH: Final = 100
 MAX_PARTS: Final = 250_000
@@ -40,6 +40,15 @@ _BLOCKS: Final[Mapping[str, type[Block]]] = {
     "link": LinkBlock,
     "text": TextBlock,
     "video": VideoBlock,
+}
+
+
+_KINDS: Final[Mapping[Any, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
 }
 
 
@@ -115,6 +124,36 @@ def size_of(data: Any, most: int) -> int:
         elif isinstance(each, list):
             left += each
     return total
+
+
+def fits(data: Any, schema: Any, definitions: Mapping[str, Any] | None = None) -> bool:
+    """Whether data is what the stub made from a schema says: types, members and literals, no more than that."""
+    if not isinstance(schema, Mapping):
+        return True
+    known = schema.get("$defs", {}) if definitions is None else definitions
+    if "$ref" in schema:
+        return fits(data, known.get(str(schema["$ref"]).rpartition("/")[2]), known)
+    if "const" in schema or "enum" in schema:
+        return data in ([schema["const"]] if "const" in schema else schema["enum"])
+    kind, options = schema.get("type"), schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        return any(fits(data, each, known) for each in options)
+    if isinstance(kind, list):
+        return any(fits(data, {**schema, "type": each}, known) for each in kind)
+    if kind == "array":
+        items = [*schema.get("prefixItems", ())]
+        rest = [schema.get("items")] * max(0, len(data) - len(items)) if isinstance(data, list) else []
+        return isinstance(data, list) and all(map(fits, data, [*items, *rest], [known] * len(data)))
+    if kind == "object" or "properties" in schema:
+        return isinstance(data, dict) and _has_members(data, schema, known)
+    return kind not in _KINDS or (isinstance(data, _KINDS[kind]) and (kind == "boolean" or type(data) is not bool))
+
+
+def _has_members(data: Mapping[str, Any], schema: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+    members, rest = schema.get("properties", {}), schema.get("additionalProperties")
+    return all(name in data for name in schema.get("required", ())) and all(
+        fits(each, members.get(name, rest), known) for name, each in data.items()
+    )
 
 
 def block_from(members: Mapping[str, Any]) -> Block:

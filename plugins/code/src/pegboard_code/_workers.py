@@ -24,7 +24,7 @@ __all__ = ["Worker", "workers"]
 MOST: Final = 64
 """Programs that run at once in a process; further ones wait for `PATIENCE` seconds."""
 PATIENCE: Final = 30.0
-RUNS: Final = 100
+RUNS: Final = 500
 """Programs that a worker process serves before a fresh one takes its place: what a program has grown it keeps."""
 GRACE: Final = 0.5
 """Seconds that a worker has to end a program by itself when its time is up; then it is killed."""
