@@ -218,7 +218,6 @@ class TestContent:
         assert len(entries(toolkit)) == 3
         assert not toolkit.problems
 
-
     @pytest.mark.parametrize("content", ["digest", "redacted"])
     def test_arguments_that_are_no_json(self, tmp_path: Path, content: str) -> None:
         class Silent:
@@ -228,7 +227,15 @@ class TestContent:
         endless: dict[str, Any] = {}
         endless["city"] = endless
         with journaled(tmp_path, content=content) as toolkit:
-            for sent in ({"city": Silent()}, {"city": {1: 2, "a": 3}}, endless, object(), b"\xff", "{", '{"city": NaN}'):
+            for sent in (
+                {"city": Silent()},
+                {"city": {1: 2, "a": 3}},
+                endless,
+                object(),
+                b"\xff",
+                "{",
+                '{"city": NaN}',
+            ):
                 assert toolkit.call_sync("weather", sent).status == "invalid"
             assert len(entries(toolkit, status="invalid")) == 7
             assert toolkit.problems == []
