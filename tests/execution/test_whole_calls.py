@@ -7,7 +7,21 @@ from typing import Any
 
 import pytest
 
-from pegboard import Computed, EnteredCall, Middleware, Secret, Status, Suspend, Toolkit, ToolResult, hookimpl, tool
+from pegboard import (
+    Computed,
+    EnteredCall,
+    Guard,
+    Middleware,
+    Secret,
+    Status,
+    Suspend,
+    ToolCall,
+    Toolkit,
+    ToolResult,
+    Verdict,
+    hookimpl,
+    tool,
+)
 from tests.support.calls import call_and_cancel
 
 
@@ -149,6 +163,62 @@ class TestWhatItHears:
         toolkit.call_sync("nothing")
         assert watching.told == [("approval", {"answer": "denied"})]
         assert watching.heard == [("nothing", "denied")]
+
+    def test_the_id_and_the_parent_of_a_call(self, watching: Watching) -> None:
+        toolkit = board(watching)
+        toolkit.call_sync("add", {"a": 1}, call_id="c1")
+        toolkit.call_sync("made_up", call_id="c2")
+        toolkit.call_sync(ToolCall("c3", "add", {"a": 1}, {"parent": "c1"}))
+        result = toolkit.call_sync("add", {"a": 1})
+        found = [(call.call_id, call.parent) for call in watching.calls]
+        assert found == [("c1", None), ("c2", None), ("c3", "c1"), (result.call_id, None)]
+
+    @pytest.mark.parametrize("permission", ["never", "prompt", None])
+    def test_a_denial_by_a_guard(self, watching: Watching, permission: Any) -> None:
+        class Strict:
+            @hookimpl
+            def provide_guards(self) -> list[Guard]:
+                return [Guard(lambda tool: None, check=lambda call: Verdict(permission=permission))]
+
+        toolkit = Toolkit(plugins=[watching, Strict()], approver=lambda request: True)
+        toolkit.register(add)
+        toolkit.call_sync("add", {"a": 1})
+        denied, approved = [("denial", {"by": "guard"})], [("approval", {"answer": "approved"})]
+        assert watching.told == {"never": denied, "prompt": approved, None: []}[permission]
+
+    def test_the_answer_of_a_suspended_call(self, watching: Watching) -> None:
+        def ask() -> str:
+            """Ask a person."""
+            raise Suspend("may I?")
+
+        toolkit = board(watching, ask)
+        call = toolkit.prepare("ask")
+        call.execute_sync()
+        result = toolkit.resume(call.id, "yes")
+        assert watching.told == [("resumed", {"call": call, "result": result})]
+
+    @pytest.mark.parametrize("secret", [Secret("hunter2"), Secret(Computed(lambda call: "hunter2"))])
+    def test_a_call_knows_its_secrets_once_it_has_run(self, secret: Any) -> None:
+        shown: list[Any] = []
+
+        class Inner:
+            @hookimpl
+            def provide_middleware(self) -> list[Middleware]:
+                def around(call: ToolCall, proceed: Callable[[], Any]) -> Any:
+                    result = proceed()
+                    shown.append(None if call.redact is None else call.redact("key hunter2"))
+                    return result
+
+                return [Middleware(around)]
+
+        toolkit = Toolkit(plugins=[Inner()])
+        toolkit.register(add)
+        toolkit.register(lambda key: "in", name="login", description="Log in.")
+        toolkit.set_presets("login", {"key": secret})
+        toolkit.call_sync("login")
+        toolkit.call_sync("add", {"a": 1})
+        assert shown == ["key ***", None]
+        assert ToolCall("c1", "add").redact is None
 
     def test_secrets(self, watching: Watching) -> None:
         toolkit = Toolkit(plugins=[watching])

@@ -218,6 +218,28 @@ class TestContent:
         assert len(entries(toolkit)) == 3
         assert not toolkit.problems
 
+    @pytest.mark.parametrize("content", ["digest", "redacted"])
+    def test_arguments_that_are_no_json(self, tmp_path: Path, content: str) -> None:
+        class Silent:
+            def __repr__(self) -> str:
+                raise ValueError("no")
+
+        endless: dict[str, Any] = {}
+        endless["city"] = endless
+        with journaled(tmp_path, content=content) as toolkit:
+            for sent in (
+                {"city": Silent()},
+                {"city": {1: 2, "a": 3}},
+                endless,
+                object(),
+                b"\xff",
+                "{",
+                '{"city": NaN}',
+            ):
+                assert toolkit.call_sync("weather", sent).status == "invalid"
+            assert len(entries(toolkit, status="invalid")) == 7
+            assert toolkit.problems == []
+
 
 class TestQueries:
     def test_filters(self, toolkit: Toolkit) -> None:

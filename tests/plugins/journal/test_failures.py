@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import shutil
 import sqlite3
 import sys
@@ -123,6 +122,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     if child == 0:
         status = 3
         try:
+            import resource
             import signal
 
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

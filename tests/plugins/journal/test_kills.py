@@ -18,9 +18,12 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 her
 PROCESSES = 4
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.slow)])
-def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
-    url, chance = url_of(tmp_path), random.Random(9)
+SLOW = [pytest.param(40, seed, marks=pytest.mark.slow) for seed in range(5)]
+
+
+@pytest.mark.parametrize(("kills", "seed"), [(8, 9), *SLOW])
+def test_killed_at_random_moments(tmp_path: Path, kills: int, seed: int) -> None:
+    url, chance = url_of(tmp_path), random.Random(seed)
     acknowledged: set[str] = set()
     unfinished: set[str] = set()
     for round_ in range(kills // PROCESSES):

@@ -164,6 +164,9 @@ class TestErrors:
             assert toolkit.call_sync("ask", {"question": "?"}, call_id="k1").status == "suspended"
             again = toolkit.call_sync("ask", {"question": "?"}, call_id="k1")
             assert again.text == "Error: ask was not run: a call with the same key waits for its answer"
+            toolkit.resume("k1", "yes")
+            answered = toolkit.call_sync("ask", {"question": "?"}, call_id="k1")
+            assert (answered.text, kinds(answered)) == ("yes", ["once"])
 
 
 class TestElsewhere:

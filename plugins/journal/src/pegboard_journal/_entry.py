@@ -122,8 +122,8 @@ def canonical(data: Any) -> str:
     """JSON text of data, in ASCII and with sorted keys."""
     try:
         return _encode_sorted(data)
-    except (TypeError, ValueError, RecursionError):  # keys of several kinds, or no end
-        return _encode(repr(data))
+    except Exception:  # noqa: BLE001 - keys of several kinds, no end, or an object whose own text fails
+        return _encode(f"a {type(data).__name__} that JSON cannot carry")
 
 
 def fingerprint(text: str, key: str | None = None) -> str:

@@ -105,8 +105,11 @@ class Journal:
 
     def unfinished(self) -> list[Entry]:
         """The calls with an effect that were begun by a process that is gone: whether they ran is unknown."""
-        begun = self._store.every(f"this.status = '{RUNNING}' AND {CURRENT}")
-        return [Entry.of(row) for row in begun if not self._store.is_alive(row.process or "0")]
+        store = self._store
+        begun = store.every(f"this.status = '{RUNNING}' AND {CURRENT}")
+        left = [row for row in begun if not store.is_alive(row.process or "0")]
+        # Looked at again: a process may have written an outcome and ended in between.
+        return [Entry.of(row) for row in left if not store.rows("follows = ?", row.seq, limit=1)]
 
     @property
     def head(self) -> str:

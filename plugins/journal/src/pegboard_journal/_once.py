@@ -77,7 +77,8 @@ class Once:
         return found
 
     def _is_unknown(self, claimed: Row) -> bool:
-        return self._outcome(claimed) is None and not self._store.is_alive(claimed.process or "0")
+        # In this order: a process may write an outcome and end in between.
+        return not self._store.is_alive(claimed.process or "0") and self._outcome(claimed) is None
 
     def _found(self, call: ToolCall, record: Record, claimed: Row, digest: str) -> ToolResult | object | None:
         if claimed.fingerprint != digest:

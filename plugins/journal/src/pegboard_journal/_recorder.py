@@ -236,7 +236,7 @@ class Recorder:
             return
         from pegboard import EnteredCall
 
-        entered = EnteredCall(call.session[call.name], None, None, Redaction(), call.session, call.id)
+        entered = EnteredCall(call.session[call.name], None, None, call.redact or Redaction(), call.session, call.id)
         now = time.time()
         record = Record(entered, entered.redact, None, self._new_id(now), now, 0.0)
         try:
@@ -245,10 +245,11 @@ class Recorder:
             fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
             found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
             if found:
-                kept = {
-                    name: getattr(found[0], name) for name in ("id", "parent", "agent", "started", "arguments", "key")
-                }
-                row = row._replace(follows=found[0].seq, **kept)
+                names = ("id", "parent", "agent", "started", "arguments", "key")
+                known = {name: getattr(found[0], name) for name in names}
+                if found[0].key is not None:  # the answer of one that runs once is kept like any other
+                    known["kept"] = canonical(to_data(result, entered.redact))
+                row = row._replace(follows=found[0].seq, **known)
             self.store.append(row)
         except JournalError as error:
             self.failed(error)
