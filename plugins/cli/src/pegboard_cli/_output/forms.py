@@ -148,21 +148,21 @@ class _Keyboard:
 
     def line(self, prompt: str, *, hidden: bool = False) -> str:
         """A line without its end. Raises `KeyboardInterrupt` for Ctrl-C and EOFError at the end of the input."""
-        click.echo(clean(prompt), nl=False, err=True)
         self._interrupted.clear()
         self._is_waiting = True
         try:
-            line = self._line(hidden)
+            line = self._line(clean(prompt), hidden)
         finally:
             self._is_waiting = False
         if not line:
             raise EOFError
         return line.rstrip("\r\n")
 
-    def _line(self, hidden: bool) -> str:
+    def _line(self, prompt: str, hidden: bool) -> str:
         if hidden and sys.platform == "win32":
-            return f"{getpass('')}\n"
+            return f"{getpass(prompt)}\n"
         with _unseen() if hidden else nullcontext():
+            click.echo(prompt, nl=False, err=True)  # who reads it may type at once
             while not _has_come():
                 if self._interrupted.is_set():
                     raise KeyboardInterrupt
