@@ -157,6 +157,7 @@ class TestOfAnySource:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_takes_a_url(self) -> None:
         pytest.importorskip("pegboard_mcp")
         with subprocess.Popen([sys.executable, str(SERVER), "http"], stdout=subprocess.PIPE, text=True) as running:
