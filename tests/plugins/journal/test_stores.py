@@ -314,7 +314,7 @@ class TestPostgres:
             assert journal.verify(journal.head) == []
             with pytest.raises(JournalError, match="InsufficientPrivilege"):
                 journal.prune("0d")
-        with journaled(server.url("writer"), retain="1h") as toolkit:
+        with journaled(server.url("writer"), retain="0h") as toolkit:
             every(toolkit, 2)
             (problem,) = toolkit.problems
             assert problem.startswith("old rows could not be removed from the journal: journal in PostgreSQL: Insuff")
