@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -224,7 +225,9 @@ class TestOverARestart:
         kept = Kept(tmp_path, code=code)
         with coded(store=tmp_path, key=KEY, timeout=1.0) as toolkit:
             assert kept.folder == tmp_path
+            began = time.monotonic()
             assert resumed(toolkit, "c1", "yes", mode).status is Status.TIMEOUT
+            assert time.monotonic() - began < 15  # its own limit was 30 s
 
     def test_files_are_private(self, mode: str, tmp_path: Path) -> None:
         kept = Kept(tmp_path / "new")

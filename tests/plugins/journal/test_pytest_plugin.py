@@ -86,6 +86,7 @@ def test_what_is_missing_fails_the_test_whatever_it_asserts(project: pytest.Pyte
     assert ran(project) == "plain"
 
 
+@pytest.mark.slow
 def test_what_has_changed_is_named(project: pytest.Pytester) -> None:
     run(project, "--tool-calls=record")
     ran(project)
@@ -103,6 +104,7 @@ def test_the_option_and_the_marker_are_described(project: pytest.Pytester) -> No
     run(project, "--markers").stdout.fnmatch_lines(["@pytest.mark.tool_cassette(path): *"])
 
 
+@pytest.mark.slow
 def test_a_damaged_file_fails_its_test_alone(project: pytest.Pytester) -> None:
     run(project, "--tool-calls=record")
     (project.path / "shared" / "two.jsonl").write_text("{\n", "utf-8")

@@ -299,7 +299,7 @@ ANSWERS = st.one_of(st.booleans(), st.dictionaries(NAMES, VALUES, max_size=4))
 
 
 @given(question=st.data())
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_whatever_is_asked_and_answered_what_is_sent_fits(question: st.DataObject) -> None:
     with Toolkit(plugins=(), approver=lambda request: answer) as toolkit:
         toolkit.register(in_process("auto"))

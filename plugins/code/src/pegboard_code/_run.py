@@ -141,7 +141,7 @@ class Run:
     async def go_on(self, parked: Parked, value: Any, io: Io, done: Callable[[], None]) -> ToolResult:
         """Go on with a program that waited, with the answer of the first call that it owes; `done` at the end."""
         owed, program, catalog = parked.owed[0], None, self.mode.catalog(self.caller_session)
-        self._clock.left, self._number = parked.left, parked.calls
+        self._clock.left, self._number = min(parked.left, self.mode.timeout), parked.calls
         handles = Handles(parked.blocks, parked.shown)
         try:
             result = await self._answered(owed, value, catalog, io)

@@ -28,7 +28,6 @@ from pegboard_process._template import (
     REQUEST,
     RETURNED,
 )
-from pegboard_process._transfer import raised
 
 __all__ = ["LimitError", "limited"]
 
@@ -110,6 +109,8 @@ def _value(function: Callable[[Any], Any], kind: bytes, content: bytes) -> Any:
             return answer
         if kind == NO_DATA and isinstance(answer, str):
             raise PegboardError(f"{_name(function)} returned a {answer}, which is no data; return text or numbers")
+        from pegboard_process._transfer import raised  # with multiprocessing
+
         described, *_ = answer
         error = raised((), *described)
     except (TypeError, ValueError):
