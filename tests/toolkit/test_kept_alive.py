@@ -77,6 +77,7 @@ def test_a_class_stays_while_a_tool_uses_it(board: Toolkit) -> None:
     assert board["stays"].parameters["properties"]["point"]["properties"] == {"x": {"type": "integer"}}
 
 
+@pytest.mark.slow
 def test_classes_of_returned_values_go_after_some_others(board: Toolkit) -> None:
     classes: list[weakref.ref[type]] = []
 

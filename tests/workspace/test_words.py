@@ -77,6 +77,7 @@ def test_riddles_are_found(text: str, found: set[str]) -> None:
     assert riddles(text) == found
 
 
+@pytest.mark.slow
 def test_every_exception_is_needed() -> None:
     packs = {pack.name: pack for pack in PACKS}
     for name, riddle in PUBLIC:

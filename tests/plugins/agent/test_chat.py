@@ -106,6 +106,7 @@ class TestChat:
         assert [message["content"] for message in server.requests[-1]["messages"]][:2] == ["Be brief.", "1 + 2?"]
         assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
+    @pytest.mark.slow
     def test_an_answer_that_was_cut_off_says_so(self, tmp_path: Path) -> None:
         with ScriptedServer(half_said("length")) as server:
             done = chat(server, tmp_path, "Tell me all.\n")
@@ -121,6 +122,7 @@ class TestChat:
             f"pegboard chat: {server.url.split('/')[2]} answered 401: wrong key ***",
         ]
 
+    @pytest.mark.slow
     def test_a_file_keeps_the_conversation(self, tmp_path: Path) -> None:
         with ScriptedServer("Hello Ann.", "Ann.") as server:
             chat(server, tmp_path, "I am Ann.\n", "--session", "talk.jsonl")
@@ -217,6 +219,7 @@ class TestChat:
         assert r'wipe {"path": "/x\x9b2J\u202e\U000e0041"} asks for approval: because\x1b[2J' in asked
 
     @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+    @pytest.mark.slow
     def test_an_interrupt_ends_it_and_keeps_the_conversation(self, tmp_path: Path) -> None:
         with ScriptedServer(Broken(seconds=30)) as server:
             command, environ = started(server, tmp_path, "--session", "talk.jsonl")
@@ -232,6 +235,7 @@ class TestChat:
         assert (process.returncode, said) == (130, b"pegboard chat: interrupted\n")
         assert '"hi"' in (tmp_path / "talk.jsonl").read_text("utf-8")
 
+    @pytest.mark.slow
     def test_what_a_model_thought_is_no_answer(self, tmp_path: Path) -> None:
         thought = '{"choices": [{"delta": {"reasoning_content": "Let me\\nsee\\u001b[2J."}}]}'
         said = '{"choices": [{"delta": {"content": "Yes."}, "finish_reason": "stop"}]}'
@@ -241,6 +245,7 @@ class TestChat:
         assert done.stderr == "[thought] Let me see\\x1b[2J.\n"
 
     @pytest.mark.parametrize(("limit", "asked"), [("--max-requests", 2), ("--max-tokens", 1)])
+    @pytest.mark.slow
     def test_a_limit_that_is_reached_is_one_sentence(self, tmp_path: Path, limit: str, asked: int) -> None:
         with ScriptedServer(forever=("add", {"a": 1, "b": 2})) as server:
             done = chat(server, tmp_path, "for ever\n", limit, "2")

@@ -111,6 +111,7 @@ class TestOfAServer:
         assert answer.status == 404
         assert "there is no source 'other' with " in answer.data["error"]
 
+    @pytest.mark.slow
     def test_a_reload_opens_it_again(self, library: Client) -> None:
         assert library.post("reload").status == 200
         assert library.post("resource", source=NAME, uri="shelf://8").status == 200
@@ -176,6 +177,7 @@ class TestCommand:
                 running.kill()
                 running.wait(PATIENCE)
 
+    @pytest.mark.slow
     def test_takes_several_whose_tools_have_prefixes(self, tmp_path: Path) -> None:
         pytest.importorskip("pegboard_mcp")
         entry = {"command": sys.executable, "args": [str(SERVER)]}

@@ -44,6 +44,7 @@ def best(*works: Callable[[], Any], rounds: int = 60, repeat: int = 60) -> list[
     return found
 
 
+@pytest.mark.slow
 def test_an_installed_pack_without_a_url_costs_nothing() -> None:
     bare, full = Toolkit(plugins=()), Toolkit(plugins=["journal"])
     with bare, full:
@@ -58,6 +59,7 @@ def test_an_installed_pack_without_a_url_costs_nothing() -> None:
         assert least(ratio, enough=1.02) <= 1.02
 
 
+@pytest.mark.slow
 def test_recording_beside_the_bare_insert(tmp_path: Path) -> None:
     """Beside a statement that inserts the same row into the same kind of table, in a transaction of its own."""
     with journaled(tmp_path, reading) as toolkit, Toolkit(plugins=()) as plain:
@@ -84,13 +86,14 @@ def test_recording_beside_the_bare_insert(tmp_path: Path) -> None:
                 lambda: toolkit.call_sync("reading", FORECAST),
                 rounds=20,
             )
-            return (recorded - called - inserted) * 1e6
+            return (recorded - called) / inserted
 
-        assert least(added, enough=60) <= 60, "microseconds"
+        assert least(added, enough=3.0) <= 3.0
         assert len(entries(toolkit)) > 1_000
         bare.close()
 
 
+@pytest.mark.slow
 def test_a_cached_answer(tmp_path: Path) -> None:
     """Against the work by hand: it reads the arguments, and is looked up within the session that asks."""
     with Toolkit(plugins=["journal"], settings={"journal": {"cache": {"*": 600.0}}}) as toolkit:

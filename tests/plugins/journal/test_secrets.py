@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path, data in bytes_of(folder):
         assert not leaked(data.decode("latin-1")), path
         assert not leaked(data.decode("utf-8", "replace")), path
-    with sqlite3.connect(folder / "calls.db") as connection:
+    with closing(sqlite3.connect(folder / "calls.db")) as connection:
         for row in connection.execute("SELECT * FROM pegboard_journal"):
             assert not leaked(" ".join(map(str, row)))
             for value in row:

@@ -30,7 +30,7 @@ from tests.support.waiting import PATIENCE, begin, eventually
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
-both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
+both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 
 
 @pytest.fixture
@@ -357,6 +357,7 @@ class TestPrograms:
             assert add(toolkit) == 3
         assert opened == []  # by this program, which finds what the others have got
 
+    @pytest.mark.slow
     def test_one_refusal_for_all(self, guarded: str, authority: Authority, opened: list[str]) -> None:
         """Those that wait have the same answer, and open no window of their own."""
         authority.refuses_with = "access_denied"
@@ -425,6 +426,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_programs_that_write_at_once_keep_what_belongs_together(tmp_path: Path) -> None:
     path = tmp_path / "state" / "far.json"
     programs = started(WRITER, [(str(path), f"p{number}") for number in range(4)])

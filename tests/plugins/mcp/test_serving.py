@@ -128,6 +128,7 @@ class TestHttp:
         accept = {"Accept": "application/json, text/event-stream"}
         assert httpx2.post(served, json=message, headers={**accept, header: value}).status_code in (403, 421)
 
+    @pytest.mark.slow
     def test_an_idle_connection_outlives_the_pools_of_clients(self, served: str) -> None:
         """A client that reuses one at the moment when the server closes it loses its request."""
         connection = http.client.HTTPConnection(served.removeprefix("http://").removesuffix("/mcp"))
@@ -163,7 +164,7 @@ class TestHttp:
         before, last = asyncio.run(main())
         assert last in before
 
-    @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+    @pytest.mark.parametrize("mode", ["2026-07-28", pytest.param("legacy", marks=pytest.mark.slow)])
     def test_a_client_that_leaves_in_the_middle_of_a_request_costs_one_line(self, mode: str) -> None:
         with over_http() as (process, url):
             assert process.stderr is not None
@@ -277,6 +278,7 @@ class TestCommand:
         assert "the board offers no tools" in said[0]
         assert "none of the 1 tools says read_only=True" in said[1]
 
+    @pytest.mark.slow
     def test_names_what_it_leaves_out(self, tmp_path: Path) -> None:
         pytest.importorskip("pegboard_cli", reason="pegboard-cli has the command")
         (tmp_path / "board.py").write_text(PROGRAM + MORE, encoding="utf-8")

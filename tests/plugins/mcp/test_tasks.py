@@ -22,7 +22,7 @@ from tests.support.waiting import begin, eventually, within
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
 SCRIPT = str(Path(__file__).with_name("task_server.py"))
-both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
+both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 both_ways = pytest.mark.parametrize("way", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
 
 
@@ -91,6 +91,7 @@ def test_messages_of_a_task_are_progress(way: str, tmp_path: Path) -> None:
     assert [chunk.text for chunk in heard] == ["it begins", "one", "two"]
 
 
+@pytest.mark.slow
 def test_an_interval_that_is_none_is_bounded(tmp_path: Path) -> None:
     with board("stdio", tmp_path) as toolkit:
         assert toolkit.call_sync("hasty", {"text": "hello"}).text == "hello, as a task"
@@ -98,7 +99,7 @@ def test_an_interval_that_is_none_is_bounded(tmp_path: Path) -> None:
 
 class TestQuestions:
     @both_ways
-    @pytest.mark.parametrize("heard", [False, True])
+    @pytest.mark.parametrize("heard", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_of_a_task_go_to_the_approver_once(self, way: str, heard: bool, tmp_path: Path) -> None:
         asked: list[str] = []
 
@@ -114,6 +115,7 @@ class TestQuestions:
             assert asyncio.run(main(toolkit)) == "[{'name': 'Ada'}, {'name': 'Ada'}]"
         assert asked == ["Who are you?", "And who else?"]
 
+    @pytest.mark.slow
     def test_that_are_declined_are_declined_there(self, tmp_path: Path) -> None:
         with board("stdio", tmp_path, lambda request: False) as toolkit:
             assert toolkit.call_sync("asks", {"text": "hello"}).text == "['decline']"
@@ -125,6 +127,7 @@ class TestQuestions:
             assert eventually(lambda: cancelled(tmp_path))
             assert toolkit.resume(result.call_id, "it was Ada").text == "it was Ada"
 
+    @pytest.mark.slow
     def test_do_not_use_up_the_time_of_the_task(self, tmp_path: Path) -> None:
         async def approver(request: ApprovalRequest) -> Approval:
             await asyncio.sleep(1.5)
@@ -133,6 +136,7 @@ class TestQuestions:
         with board("stdio", tmp_path, approver, call_timeout=1.0) as toolkit:
             assert toolkit.call_sync("asks", {"text": "hello"}).text == "[{'name': 'Ada'}]"
 
+    @pytest.mark.slow
     def test_of_a_kind_that_cannot_be_answered_end_the_task(self, tmp_path: Path) -> None:
         with board("stdio", tmp_path) as toolkit:
             result = toolkit.call_sync("samples", {"text": "hello"})
@@ -167,6 +171,7 @@ class TestEnds:
             result = toolkit.call_sync("errs", {"text": "hello"})
         assert (result.status, result.text) == (Status.ERROR, "it came to nothing")
 
+    @pytest.mark.slow
     def test_in_a_status_that_is_none_are_errors(self, tmp_path: Path) -> None:
         with board("stdio", tmp_path) as toolkit:
             result = toolkit.call_sync("odd", {"text": "hello"})
@@ -177,7 +182,7 @@ class TestEnds:
 
 class TestCancelling:
     @both_ways
-    @pytest.mark.parametrize("heard", [False, True])
+    @pytest.mark.parametrize("heard", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_a_call_cancels_its_task(self, way: str, heard: bool, tmp_path: Path) -> None:
         async def main(toolkit: Toolkit) -> None:
             listener = ignored if heard else None
@@ -201,6 +206,7 @@ class TestCancelling:
             assert "did not answer in time" in result.text
             assert eventually(lambda: cancelled(tmp_path) == ["forever-1"])
 
+    @pytest.mark.slow
     def test_the_policy_of_the_tool_bounds_its_task_too(self, tmp_path: Path) -> None:
         with reached("stdio", tmp_path) as server, Toolkit(plugins=()) as toolkit:
             toolkit.register(server)
@@ -218,7 +224,7 @@ class TestLostConnections:
             assert toolkit.call_sync("never_task", {"text": "hello"}).text == "hello, at once"
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("heard", [False, True])
+    @pytest.mark.parametrize("heard", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_are_opened_again_and_the_task_goes_on(self, heard: bool, tmp_path: Path) -> None:
         port = free_port()
         command = [sys.executable, SCRIPT, str(tmp_path), str(port)]

@@ -59,6 +59,7 @@ def texts(output: IO[bytes], count: int) -> Iterator[tuple[int, str]]:
             yield answer["id"], answer["result"]["content"][0]["text"]
 
 
+@pytest.mark.slow
 def test_large_messages_go_both_ways() -> None:
     text = "ü" * 1_500_000
     with Toolkit(plugins=()) as toolkit:
@@ -75,7 +76,7 @@ def test_what_tools_and_their_processes_print_is_no_message() -> None:
         assert "of a child 0" in server.stderr()
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize("end", [b"\n", *(pytest.param(end, marks=pytest.mark.slow) for end in (b"\r\n", b""))])
 def test_a_file_is_read_to_its_end(tmp_path: Path, end: bytes) -> None:
     (tmp_path / "in.jsonl").write_bytes(lines(*HELLO, call(1, text="a"), {"id": 2, "method": "ping"}) + end)
     with (tmp_path / "in.jsonl").open("rb") as given:
@@ -85,7 +86,7 @@ def test_a_file_is_read_to_its_end(tmp_path: Path, end: bytes) -> None:
     assert answers[0]["result"]["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.parametrize("streams", ["pipes", "sockets"])
+@pytest.mark.parametrize("streams", ["pipes", pytest.param("sockets", marks=pytest.mark.slow)])
 def test_a_client_that_reads_late_loses_nothing(streams: str) -> None:
     """What does not fit into the pipe waits, and so does nothing else."""
     import socket

@@ -59,6 +59,7 @@ def identity(tool: Any) -> str:
     return str(tool.source_name or tool.name)
 
 
+@pytest.mark.slow
 def test_every_operation_is_a_tool(api: OpenApi, board: Toolkit) -> None:
     assert board.problems == []
     assert sorted(map(identity, board)) == sorted(described["operationId"] for _, _, described, _ in operations())

@@ -79,6 +79,7 @@ def costs(bare: Toolkit, full: Toolkit, work: Callable[[], Any], *, enough: floa
 
 
 @pytest.mark.usefixtures("still")
+@pytest.mark.slow
 def test_without_an_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     provide(monkeypatch, None)
     bare, full = boards()
@@ -89,6 +90,7 @@ def test_without_an_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("still")
 @pytest.mark.skipif(sys.gettrace() is not None, reason="what watches the lines of the pack does not watch the SDK's")
 @pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.slow
 def test_with_an_sdk_that_exports_nothing(monkeypatch: pytest.MonkeyPatch, measured: bool) -> None:
     """Beside the SDK's own span, and its own recording of the same measurement where there is a meter."""
     provide(monkeypatch, traces_to(Nowhere()), MeterProvider([InMemoryMetricReader()]) if measured else None)

@@ -105,6 +105,7 @@ class TestWork:
         assert call(shared, "add", {"a": 1}).data == 11
 
     @both
+    @pytest.mark.slow
     def test_leaves_nothing_to_the_garbage_collector(self, shared: Toolkit, call: Call) -> None:
         assert not held_in_circles(lambda: call(shared, "add", {"a": 1, "b": 2}))
 
@@ -444,6 +445,7 @@ class TestEnding:
         first = call(toolkit, "pid").data  # the process that was started for it
         assert call(toolkit, "pid").data == first
 
+    @pytest.mark.slow
     def test_closing_leaves_nothing(self) -> None:
         with furnished() as first:  # multiprocessing keeps a helper of its own once it was used
             first.call_sync("add", {"a": 1})
