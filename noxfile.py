@@ -46,6 +46,8 @@ LIBRARIES = {
 LIGHT = tuple(member for member in MEMBERS if member != "plugins/ray")
 # Groups of what a program brings to a distribution, which declares none of it, and its tests as well.
 BROUGHT = {"plugins/otel": ("telemetry",)}
+# Members whose tools a distribution is there to call: its tests call some, and it declares none of them.
+CALLED = {"plugins/code": ("plugins/cli", "plugins/dataclasses", "plugins/files", "plugins/process")}
 # A bridge each.
 FRAMEWORKS = sorted(path.stem for path in ROOT.glob("plugins/bridges/src/pegboard_bridges/[a-z]*.py"))
 # What the agents of frameworks need in the tests of bridges, beside the tools themselves.
@@ -177,7 +179,8 @@ def packs(session: nox.Session, member: str) -> None:
     # Before anything else is installed: the test runner's own dependencies must not help.
     session.run("python", str(Path("tests", "workspace", "import_all.py")), package)
     # The core's tests use the kit of `pegboard-testing`, which depends on no more than the core does.
-    session.install(*group("runner", *BROUGHT.get(member, ())), *editable("plugins/testing"))
+    needed = editable("plugins/testing", *CALLED.get(member, ()))
+    session.install(*group("runner", *BROUGHT.get(member, ())), *needed)
     folders = CORE_TESTS if member == "core" else (member,)
     pytest(session, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
 

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pegboard import Toolkit, tool
 from pegboard_code import CodeMode
@@ -46,9 +43,12 @@ def test_the_command_line_calls_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_spans_of_calls_are_children(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    pytest.importorskip("pegboard_otel")
+    sdk = pytest.importorskip("opentelemetry.sdk.trace")
+    export = pytest.importorskip("opentelemetry.sdk.trace.export")
+    memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
+    exporter, provider = memory.InMemorySpanExporter(), sdk.TracerProvider()
+    provider.add_span_processor(export.SimpleSpanProcessor(exporter))
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
 
     def one(n: int) -> int:
