@@ -207,6 +207,7 @@ def test_visibility_as_servers_write_it(meta: dict[str, Any], listed: bool) -> N
 
 
 def test_a_changed_visibility_is_followed() -> None:
+    pytest.importorskip("pegboard_dialects")
     meta: dict[str, Any] = {}
 
     async def tools(context: Any, parameters: Any) -> types.ListToolsResult:

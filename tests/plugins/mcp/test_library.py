@@ -250,6 +250,7 @@ def test_what_is_not_there_is_not_declared(mode: Any, tmp_path: Path) -> None:
 def test_functions_run_where_the_environment_demands_packs(
     required: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("pegboard_policy")
     (tmp_path / "permissions.json").write_text("{}", encoding="utf-8")
     (tmp_path / "pegboard.toml").write_text('[mcp.servers.missing]\ncommand = "no-such-server"\n', encoding="utf-8")
     monkeypatch.setenv("PEGBOARD_REQUIRE", required)
