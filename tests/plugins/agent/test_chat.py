@@ -147,7 +147,7 @@ class TestChat:
             assert chat(server, tmp_path, "hi\n", "--group", "secret").returncode == 0
             unknown = chat(server, tmp_path, "hi\n", "--group", "secrets")
         offered = [[each["function"]["name"] for each in request["tools"]] for request in server.requests]
-        assert offered == [["add", "pay"], ["add", "pay", "tell"]]
+        assert offered == [["add", "pay", "book"], ["add", "pay", "book", "tell"]]
         assert unknown.returncode == 1
         assert "pegboard chat: there is no group 'secrets'. Groups: secret." in unknown.stderr
 
