@@ -38,6 +38,7 @@ __all__ = ["CodeMode", "stubs"]
 Approve: TypeAlias = Literal["call", "program"]
 MAX_CODE: Final = 100_000
 _OWN: Final = frozenset({"read_output", "search_tools"})
+_WORDS: Final = {"catalog": ("all", "search", "auto"), "approve": ("call", "program")}
 Source: TypeAlias = Session | Callable[[], Session]
 
 
@@ -74,20 +75,8 @@ class CodeMode:
         store: str | os.PathLike[str] | None = None,
         key: str | bytes | Secret[str] | None = None,
     ) -> None:
-        for option, value, known in (
-            ("catalog", catalog, ("all", "search", "auto")),
-            ("approve", approve, ("call", "program")),
-        ):
-            if value not in known:
-                raise ValueError(f"{option} takes {' or '.join(map(repr, known))}, got {value!r}")
-        for option, number in (
-            ("max_calls", max_calls),
-            ("timeout", timeout),
-            ("max_memory", max_memory),
-            ("max_code", max_code),
-        ):
-            if type(number) not in (int, float) or not 0 < number < 2**40:
-                raise ValueError(f"{option} takes a number above 0, got {number!r}")
+        _check_words(catalog=catalog, approve=approve)
+        _check_numbers(max_calls=max_calls, timeout=timeout, max_memory=max_memory, max_code=max_code)
         if (store is None) is not (key is None):
             raise ValueError("store= and key= go together: a folder, and what seals the snapshots in there")
         self.name = name
@@ -316,6 +305,20 @@ class _Face:
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The parameters, which are the same everywhere."""
         return schema
+
+
+def _check_words(**options: str) -> None:
+    """Raises ValueError for an option that has no such value."""
+    for option, value in options.items():
+        if value not in _WORDS[option]:
+            raise ValueError(f"{option} takes {' or '.join(map(repr, _WORDS[option]))}, got {value!r}")
+
+
+def _check_numbers(**options: float) -> None:
+    """Raises ValueError for what is no number above 0."""
+    for option, number in options.items():
+        if type(number) not in (int, float) or not 0 < number < 2**40:
+            raise ValueError(f"{option} takes a number above 0, got {number!r}")
 
 
 def _callable(view: Session, session: Session) -> list[Tool]:

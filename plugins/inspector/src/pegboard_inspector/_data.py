@@ -66,18 +66,14 @@ def board_data(session: Session) -> dict[str, Any]:
             }
             for record in toolkit.plugins
         ],
-        "sources": [
-            {
-                "name": each.name,
-                "tools": len(each.tools),
-                "problems": list(each.problems),
-                "features": features.get(each.name, []),
-            }
-            for each in toolkit.sources
-        ],
+        "sources": [{**_source(each), "features": features.get(each.name, [])} for each in toolkit.sources],
         "problems": toolkit.problems,
         "dialects": _dialects(session),
     }
+
+
+def _source(source: Any) -> dict[str, Any]:
+    return {"name": source.name, "tools": len(source.tools), "problems": list(source.problems)}
 
 
 def _group(group: Any) -> dict[str, Any]:

@@ -143,9 +143,7 @@ class Guard:
         try:
             async with asyncio.timeout(self.max_seconds):
                 for _ in range(1 if form else self.max_redirects + 1):
-                    target = await self._target(at)
-                    if judge is not None:
-                        await judge(target.at)
+                    target = await self._target(at, judge)
                     if target.at.origin != (origin := origin or target.at.origin):
                         headers = _without_credentials(headers, origin, at)
                     # Without a client, which would write the whole URL, signatures included, into the log.
@@ -171,7 +169,14 @@ class Guard:
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, self.fetch(url, **options)).result()
 
-    async def _target(self, text: str) -> _Target:
+    async def _target(self, text: str, judge: Judge) -> _Target:
+        """Where to send a request for a URL. Raises `RefusedUrlError`, `UrlError`, and what `judge` raises."""
+        target = await self._reachable(text)
+        if judge is not None:
+            await judge(target.at)
+        return target
+
+    async def _reachable(self, text: str) -> _Target:
         at = read_url(text)
         is_allowed = not self.allow.isdisjoint((at.host, f"{at.host}:{at.port}", at.origin))
         if is_allowed and self.proxies and proxy_for(text):  # which looks up the name

@@ -104,10 +104,7 @@ class OpenApi:
         send_always: bool = False,
         slashes: Iterable[str] = (),
     ) -> None:
-        is_application = callable(getattr(document, "openapi", None))
-        if not (is_application or isinstance(document, (str, PathLike, Mapping))):
-            got = type(document).__name__
-            raise ValueError(f"document must be a path, a URL, a mapping or an application, not {got}")
+        is_application = _is_application(document)
         self._source = document
         self._server = Server(base_url, document if is_application and app is None else app, timeout, max_bytes)
         self._selection = Selection(tags, methods, paths, operations)
@@ -278,6 +275,15 @@ def _limit(most: Any) -> float:
     if isinstance(most, bool) or not isinstance(most, int | float) or not most > 0:
         raise ValueError(f"max_schema must be a number above 0 or None; it is {most!r}")
     return most
+
+
+def _is_application(document: Any) -> bool:
+    """Whether a document is that of an application. Raises ValueError for what is no document."""
+    is_application = callable(getattr(document, "openapi", None))
+    if not (is_application or isinstance(document, (str, PathLike, Mapping))):
+        got = type(document).__name__
+        raise ValueError(f"document must be a path, a URL, a mapping or an application, not {got}")
+    return is_application
 
 
 def _name(source: Any) -> str:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final, NamedTuple, final
 
 from pegboard import PegboardError
@@ -124,9 +124,10 @@ class _Template:
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.name = _name(function)
-        near, far = socket.socketpair()
+        self._pipe, far = socket.socketpair()
         given = json.dumps([sys.path, far.fileno(), function.__module__, function.__qualname__])
-        with far:
+        with far, ExitStack() as undone:
+            undone.callback(self._pipe.close)
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and a function of the program
                 [sys.executable, "-c", _CODE, given],
                 stdin=subprocess.DEVNULL,
@@ -135,7 +136,7 @@ class _Template:
                 pass_fds=[far.fileno()],
                 start_new_session=True,  # a Ctrl-C is the program's affair; and what it starts can be ended with it
             )
-        self._pipe = near
+            undone.pop_all()
         try:
             kind, content = self._hear(time.monotonic() + PATIENCE, _SMALLEST)
             if kind != READY:
