@@ -18,6 +18,8 @@ CHECKS = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 # What no bare machine has.
 PROGRAMS = ("bwrap", "chromium", "espeak-ng", "pg_ctlcluster", "tesseract", "valgrind")
+# What pytest prints of a test that failed.
+FAILED = "FAILED tests/test_it.py::test_that_it_works - AssertionError"
 
 
 def command(session: str) -> str:
@@ -47,7 +49,7 @@ def machine(tmp_path: Path) -> Path:
     names = ["apt-get", *PROGRAMS, "pip", "python3.11", "python3.12"]
     scripts = dict.fromkeys(names, "exit 0")
     found = f'for each in {" ".join(PROGRAMS)}; do command -v $each >/dev/null && echo "found: $each"; done'
-    scripts["nox"] = f'echo "nox: $2"; {found}; test "$2" != "$BROKEN"'
+    scripts["nox"] = f'echo "nox: $2"; {found}; test "$2" != "$BROKEN" || {{ echo "{FAILED}"; exit 1; }}'
     scripts["python3"] = 'test "$1" = -m && mkdir -p "$3/bin" && touch "$3/bin/activate" || echo 3.11'
     scripts["python3.13"] = "exit 1"
     for name, script in scripts.items():
@@ -120,7 +122,7 @@ class TestChecks:
         line = command("tests")
         names = [f"bare {line}", f"bash -c {line}"] if broken == "tests" else [f"nox -s {broken}"]
         assert all(f" s  {name} (failed)\n" in table for name in names)
-        assert table.endswith("== failed\n" + "".join(f"    {name}\n" for name in names))
+        assert table.endswith("== failed\n" + "".join(f"    {name}\n{FAILED}\n" for name in names))
         assert [path.name for path in machine.parent.iterdir()] == ["bin"], "something is left"
 
     def test_without_an_environment_nothing_runs(self, machine: Path) -> None:
