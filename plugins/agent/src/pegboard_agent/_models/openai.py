@@ -93,12 +93,16 @@ class _Completion(Reading):
 
     def read(self, event: Chunk) -> Iterable[Chunk]:
         choices = event.get("choices") or []
-        if not isinstance(choices, list) or not all(map(_is_choice, choices)):
+        if not isinstance(choices, list):
             raise Failure("the response is no chat completion")
+        marked = False
         for choice in choices:
+            if not _is_choice(choice):
+                raise Failure("the response is no chat completion")
             self._is_begun = True
             self._is_ended = self._is_ended or bool(choice.get("finish_reason"))
-        return ({**event, "choices": list(map(_plain, choices))},) if any(map(_is_marked, choices)) else (event,)
+            marked = marked or _is_marked(choice)
+        return ({**event, "choices": list(map(_plain, choices))},) if marked else (event,)
 
     def events_of(self, response: Chunk) -> Iterable[Chunk]:
         if not response.get("choices"):

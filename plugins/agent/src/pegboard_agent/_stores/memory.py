@@ -71,14 +71,16 @@ class Memory:
         file cannot be written, or is not a regular file. Then nothing is written.
         """
         added = [checked(record) for record in records]
-        with nullcontext() if self._file is None else self._file.locks.writing(), self._reading() as kept:
-            found = len(kept.get(session_id, ()))
-            if found != expected:
-                raise ConversationConflictError(session_id, expected, found)
+        with nullcontext() if self._file is None else self._file.locks.writing(), self._lock():
+            if self._file is not None:
+                self._file.read()
+            kept = self._records.get(session_id, [])
+            if len(kept) != expected:
+                raise ConversationConflictError(session_id, expected, len(kept))
             if added and self._file is not None:
                 self._file.write(session_id, added)
             if added:
-                kept.setdefault(session_id, []).extend(added)
+                self._records.setdefault(session_id, kept).extend(added)
 
     def lock(self, session_id: str | None) -> AbstractAsyncContextManager[None]:
         """Hold a conversation for one turn. Raises OSError if no lock file can be made."""
@@ -92,12 +94,16 @@ class Memory:
     @contextmanager
     def _reading(self) -> Iterator[dict[str | None, list[dict[str, Any]]]]:
         """All records, those of other programs included; for one thread at a time."""
-        if self._process != os.getpid():  # forked, perhaps while a thread held the lock
-            self._guard, self._process = threading.Lock(), os.getpid()
-        with self._guard:
+        with self._lock():
             if self._file is not None:
                 self._file.read()
             yield self._records
+
+    def _lock(self) -> threading.Lock:
+        """The lock of the records."""
+        if self._process != os.getpid():  # forked, perhaps while a thread held the lock
+            self._guard, self._process = threading.Lock(), os.getpid()
+        return self._guard
 
     def __repr__(self) -> str:
         return "Memory()" if self._file is None else f"Memory({str(self._file.path)!r})"

@@ -73,7 +73,8 @@ def _is_call(call: Any) -> bool:
     function = call.get("function") if isinstance(call, (dict, Mapping)) else None
     if not isinstance(function, (dict, Mapping)):
         return False
-    return all(isinstance(text, str) for text in (call.get("id"), function.get("name"), function.get("arguments")))
+    named = isinstance(call.get("id"), str) and isinstance(function.get("name"), str)
+    return named and isinstance(function.get("arguments"), str)
 
 
 def _is_number(number: Any) -> bool:
