@@ -182,7 +182,7 @@ def packs(session: nox.Session, member: str) -> None:
     needed = editable("plugins/testing", *CALLED.get(member, ()))
     session.install(*group("runner", *BROUGHT.get(member, ())), *needed)
     folders = CORE_TESTS if member == "core" else (member,)
-    pytest(session, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
+    pytest(session, *IN_PARALLEL, *(str(Path("tests", folder)) for folder in folders), *session.posargs)
 
 
 @nox.session(reuse_venv=False)

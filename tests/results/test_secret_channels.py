@@ -35,7 +35,7 @@ from pegboard import (
 )
 from pegboard.extension import Middleware
 from tests.support.secrets import FORMS, SECRET, leaked
-from tests.support.thinning import first
+from tests.support.thinning import first, one_in
 
 Act = Callable[[str, ToolCall], Any]
 
@@ -164,7 +164,7 @@ def remarks(result: ToolResult) -> str:
     return f"{result!r} {result.notes} {result.logs} {result.to_dict()['notes']} {result.to_dict()['logs']}"
 
 
-@pytest.mark.parametrize("channel", FAILURES)
+@pytest.mark.parametrize("channel", one_in(2, FAILURES))
 class TestAFailure:
     def test_shows_none(self, channel: str, caplog: pytest.LogCaptureFixture) -> None:
         toolkit = board(FAILURES[channel], max_output=100)
@@ -193,7 +193,7 @@ class TestASuccess:
             assert result.text == "fine"
             assert (form, leaked(f"{seen(result)} {caplog.text}")) == (form, [])
 
-    @pytest.mark.parametrize("channel", ANSWERS)
+    @pytest.mark.parametrize("channel", one_in(2, ANSWERS))
     @pytest.mark.parametrize("preset", [Secret(SECRET), Secret(Computed(lambda call: SECRET))])
     def test_shows_none_in_its_repr(self, channel: str, preset: Any) -> None:
         toolkit = board(ANSWERS[channel], preset)
@@ -204,7 +204,7 @@ class TestASuccess:
             assert (form, leaked(repr(result))) == (form, [])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", one_in(2, FORMS))
 class TestWays:
     """Ways to a result other than a plain call."""
 
@@ -251,7 +251,7 @@ class TestWays:
             assert leaked(seen(toolkit.resume(suspended.call_id, answer))) == []
 
 
-@pytest.mark.parametrize("channel", FAILURES)
+@pytest.mark.parametrize("channel", one_in(2, FAILURES))
 def test_middleware_sees_none(channel: str) -> None:
     met: list[str] = []
 

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from pegboard._schema.nodes import render
+from tests.support.thinning import one_in
 from tests.types.battery import BATTERY, Entry
 from tests.types.generate import values
 from tests.types.table import plan, refused, same, type_table
 
 TABLE = type_table()
-each = pytest.mark.parametrize("entry", BATTERY, ids=str)
+each = pytest.mark.parametrize("entry", one_in(3, BATTERY), ids=str)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),

@@ -18,8 +18,8 @@ from tests.types.table import plan, schema
 
 RECURSIVE = [Json, Tree]
 NOT_RECURSIVE = [entry for entry in BATTERY if entry.annotation not in RECURSIVE]
-each = pytest.mark.parametrize("entry", one_in(3, BATTERY), ids=str)
-each_finite = pytest.mark.parametrize("entry", NOT_RECURSIVE, ids=str)
+each = pytest.mark.parametrize("entry", one_in(4, BATTERY), ids=str)
+each_finite = pytest.mark.parametrize("entry", one_in(4, NOT_RECURSIVE), ids=str)
 
 # The Schema Object of the OpenAPI Specification 3.0.3, section 4.7.24.
 OPENAPI_KEYWORDS = frozenset(

@@ -35,6 +35,7 @@ from pegboard_agent._models.model import Reply
 from pegboard_testing import Failing, Raw, ScriptedServer
 from tests.plugins.agent.desk import KEY, Calculator, WeatherService, events_of, faults_of, model_of
 from tests.plugins.agent.wires import SIGNED, WIRES, InDialect, Say, Wire, model_on, request_of
+from tests.support.thinning import one_in
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -126,7 +127,7 @@ def is_as_openai_says(script: tuple[Any, ...], wire: Wire, *, stream: bool) -> N
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "at once"])
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", one_in(3, list(SCRIPTS)))
 @pytest.mark.parametrize("wire", WIRES[1:], ids=lambda wire: wire.name)
 def test_the_events_are_those_of_chat_completions(wire: Wire, name: str, stream: bool) -> None:
     is_as_openai_says(SCRIPTS[name], wire, stream=stream)
@@ -426,7 +427,7 @@ class TestReasoningGoesBack:
         assert contents[1]["parts"] == [{"function_call": {"name": "add", "args": {"a": 1, "b": 2}}}] * 2
         assert [set(part["function_response"]) for part in contents[2]["parts"]] == [{"name", "response"}] * 2
 
-    @pytest.mark.parametrize("first", WIRES, ids=lambda wire: wire.name)
+    @pytest.mark.parametrize("first", one_in(2, WIRES), ids=lambda wire: wire.name)
     @pytest.mark.parametrize("second", WIRES, ids=lambda wire: wire.name)
     def test_another_provider_goes_on(self, first: Wire, second: Wire) -> None:
         memory = Memory()
