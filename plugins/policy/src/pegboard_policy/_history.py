@@ -18,8 +18,8 @@ MOST_NAMED: Final = 100_000
 class History:
     """What one session has called: `first` is the first tool of each kind, `counts` the calls that count for limits.
 
-    `own` are the ids of calls that this process has counted, and `elsewhere` what others have, by limits. It is as
-    large as limits and rules are many, for no call counts beyond a limit.
+    `own` are the names and ids of calls that this process has counted, and `elsewhere` is what others have, by limits.
+    It is no larger than limits and rules allow: no call counts beyond a limit.
     """
 
     def __init__(self, session: str | None = None) -> None:
@@ -27,7 +27,7 @@ class History:
         self.first: dict[str, str] = {}
         self.counts: Counter[LimitedTools] = Counter()
         self.elsewhere: Counter[LimitedTools] = Counter()
-        self.own: set[str] = set()
+        self.own: Counter[tuple[str, str]] = Counter()
 
     def count(self, limited: LimitedTools) -> int:
         """How many calls count for a limit."""

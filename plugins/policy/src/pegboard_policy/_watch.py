@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, final
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -143,12 +143,14 @@ class Watch:
                 return ToolResult(
                     call.id, call.name, Status.DENIED, f"Error: {message}", error=Fault("denied", message)
                 )
-            for each in dict.fromkeys(_each(concerns, "limits")):
+            limits = dict.fromkeys(_each(concerns, "limits"))
+            for each in limits:
                 if each.seconds is None:
                     history.counts[each] += 1
-                    history.own.add(call.id)
                 else:
-                    self._times[each].append(time.monotonic())
+                    self._times[each].append(monotonic())
+            if self._recorded and any(each.seconds is None for each in limits):
+                history.own[call.name, call.id] += 1
             for kind in _each(concerns, "kinds"):
                 history.first.setdefault(kind, call.name)
             self._begun.add(call)
@@ -173,7 +175,7 @@ class Watch:
 
     def _full(self, concerns: list[Concern], history: History) -> Verdict | None:
         """The denial of a call for which a limit has no room; of several limits, that which ends last."""
-        now = time.monotonic()
+        now = monotonic()
         found: list[tuple[float, LimitedTools]] = []
         for each in _each(concerns, "limits"):
             if each.seconds is None:
@@ -203,11 +205,16 @@ class Watch:
             return
         elsewhere: Counter[LimitedTools] = Counter()
         first: dict[str, str] = {}
+        own = Counter(history.own)  # ids are not unique: some servers of models count from one in each message
         for entry in Journal.of(call.session.toolkit).calls(session=history.session):
-            if entry.status not in _NOT_BEGUN and entry.call_id not in history.own and entry.call_id != call.id:
-                recorded = self._recorded_as(entry.tool, call.session)
+            if entry.status in _NOT_BEGUN:
+                continue
+            recorded = self._recorded_as(entry.tool, call.session)
+            first |= dict.fromkeys(kinds.intersection(_each(recorded, "kinds")) - first.keys(), entry.tool)
+            if own[entry.tool, entry.call_id] > 0:
+                own[entry.tool, entry.call_id] -= 1
+            else:
                 elsewhere.update(limits.intersection(_each(recorded, "limits")))
-                first |= dict.fromkeys(kinds.intersection(_each(recorded, "kinds")) - first.keys(), entry.tool)
         with _lock:
             history.first = first | history.first
             history.elsewhere.update({each: elsewhere[each] - history.elsewhere[each] for each in limits})
