@@ -113,8 +113,9 @@ class TestWho:
         toolkit.session(subject=object()).call_sync("weather", {"city": "Bern"})
         assert last(toolkit).subject == "object"
 
-    def test_a_session_without_a_name_within_one_that_has_one(self, toolkit: Toolkit) -> None:
-        inner = toolkit.session()
+    @pytest.mark.parametrize("name", [None, "own"])
+    def test_the_session_of_the_call_that_made_it(self, toolkit: Toolkit, name: str | None) -> None:
+        inner = toolkit.session(id=name)
 
         @tool
         def ask() -> str:

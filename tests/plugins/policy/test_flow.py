@@ -239,6 +239,28 @@ class TestInAJournal:
             assert one.session(id="chat").call_sync("research").status == "success"
             assert two.session(id="chat").call_sync("send", {"to": "ann"}).status == "denied"
 
+    def test_a_conversation_that_goes_on_in_another_process(self, journal: dict[str, Any], tmp_path: Path) -> None:
+        agents = pytest.importorskip("pegboard_agent")
+        from tests.plugins.agent.desk import Scripted, calls
+
+        def worker(toolkit: Toolkit, *script: Any) -> Any:
+            return agents.Agent(
+                "desk", Scripted(*script, "done"), toolkit, memory=agents.Memory(tmp_path / "talk.jsonl")
+            )
+
+        one, two = self.two(journal, flow=[AFTER_FETCH])
+        with one, two:
+            sends = calls(("send", {"to": "ann"}))
+            worker(one, calls(("fetch", {}))).call_sync("read", session_id="ann")
+            first = worker(two, sends, "done", sends)
+            first.call_sync("send", session_id="ann")
+            first.call_sync("send", session_id="bob")
+            answers = [each["content"] for asked in first.model.messages for each in asked if each["role"] == "tool"]
+            assert [answer.startswith("Error: send was not run: it needs approval") for answer in answers[-2:]] == [
+                True,
+                False,
+            ]
+
     def test_a_tool_that_is_not_known_here_may_be_of_any_kind(self, journal: dict[str, Any]) -> None:
         one, two = self.two(journal, flow=[AFTER_FETCH], limits={"gr*": {"calls": 1}})
         with one, two:

@@ -42,7 +42,7 @@ class Record:
     """None where the secrets of the call are not known yet: some are computed when it runs."""
     parent: str | None
     session: str | None
-    """The name of the session; for what a tool calls in a session without one, that of its own call."""
+    """The name of the session; for what a tool calls in turn, of that of its own call."""
     id: str
     started: float
     began: float
@@ -121,9 +121,9 @@ class Recorder:
         """Run a call and record it."""
         outer = RECORD.get()
         parent = call.parent or (None if outer is None else outer.entered.call_id)
-        session = None if call.session is None else call.session.id
-        if session is None and outer is not None:
-            session = outer.session
+        session = None if outer is None else outer.session
+        if session is None and call.session is not None:
+            session = call.session.id
         now = time.time()
         record = Record(call, call.redact, parent, session, self._new_id(now), now, time.perf_counter())
         token = RECORD.set(record)
@@ -247,11 +247,10 @@ class Recorder:
         record = Record(entered, entered.redact, None, session, self._new_id(now), now, 0.0)
         try:
             row = self._row(record, call.name, **self._ending(record, result))._replace(arguments=None)
-            # What a tool called in a session without a name is recorded with the name of the tool's own call.
-            within = "(session IS NULL OR parent IS NOT NULL)" if session is None else "session = ?"
+            # What a tool called in turn is recorded with the session of the tool's own call.
+            within = "(coalesce(session, '') = ? OR parent IS NOT NULL)"
             fits = f"call_id = ? AND tool = ? AND status = 'suspended' AND {within}"
-            named = () if session is None else (session,)
-            found = self.store.rows(fits, row.call_id, row.tool, *named, order="seq DESC", limit=1)
+            found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
             if found:
                 names = ("id", "parent", "session", "agent", "started", "arguments", "key")
                 known = {name: getattr(found[0], name) for name in names}
