@@ -270,6 +270,11 @@ class TestInAJournal:
             two.register(made("grind"))
             assert two.session(id="chat").call_sync("grind").status == "denied"
 
+    def test_without_the_pack_there_is_no_toolkit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("pegboard_policy.find_spec", lambda name: None)
+        with pytest.raises(SettingsError, match="pegboard-policy\\[journal\\]"):
+            board(history="journal", limits={"*": {"calls": 1}})
+
     def test_without_a_journal_the_calls_of_a_named_session_are_denied(self) -> None:
         with board(history="journal", limits={"*": {"calls": 1}}) as toolkit:
             assert toolkit.session(id="chat").call_sync("look").status == "denied"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -121,6 +122,8 @@ class Policy:
                 except SettingsError as error:
                     raise SettingsError(f"{variable}: {error}") from error
         if (watch := self._watch(settings)) is not None:
+            if watch.recorded and find_spec("pegboard_journal") is None:
+                raise SettingsError('history = "journal" needs a pack: pip install "pegboard-policy[journal]"')
             yield Guard(watch.judge, check=watch.look, name="limits and flow")
 
 

@@ -48,7 +48,7 @@ class Watch:
     def __init__(self, limits: Iterable[LimitedTools], rules: Iterable[FlowRule], *, recorded: bool = False) -> None:
         self.limits = tuple(dict.fromkeys(limits))
         self.rules = tuple(dict.fromkeys(rules))
-        self._recorded = recorded
+        self.recorded = recorded
         self._concerns: WeakKeyDictionary[Any, dict[str, Concern]] = WeakKeyDictionary()
         self._histories = Histories()
         self._times: dict[LimitedTools, deque[float]] = {each: deque() for each in self.limits if each.seconds}
@@ -94,7 +94,7 @@ class Watch:
     def look(self, call: ToolCall) -> Verdict | None:
         """Deny a call that is beyond a limit, and hold it to the flow rules; nothing is counted yet."""
         concerns, history = self._of(call), self._history(call.session)
-        if self._recorded and history.session is not None:
+        if self.recorded and history.session is not None:
             self._read(history, call, concerns)
         with _lock:
             if call in self._begun:  # it is looked at anew, with other arguments
@@ -109,8 +109,8 @@ class Watch:
         denying = next((reason for rule, reason in reasons if rule.then == "deny"), None)
         if denying is not None:
             return Verdict(offered=False, reason=f"a flow rule: {denying}", message=f"a rule denies it: {denying}")
-        asked = "; ".join(dict.fromkeys(reason for _, reason in reasons))
-        return Verdict(permission=Permission.PROMPT, reason=asked) if asked else None
+        why = "; ".join(dict.fromkeys(reason for _, reason in reasons))
+        return Verdict(permission=Permission.PROMPT, reason=why) if why else None
 
     def counts_plain(self, tool: Tool) -> bool:
         """Whether calls of a tool count, and its function is a plain one."""
@@ -149,7 +149,7 @@ class Watch:
                     history.counts[each] += 1
                 else:
                     self._times[each].append(monotonic())
-            if self._recorded and any(each.seconds is None for each in limits):
+            if self.recorded and any(each.seconds is None for each in limits):
                 history.own[call.name, call.id] += 1
             for kind in _each(concerns, "kinds"):
                 history.first.setdefault(kind, call.name)
