@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Concern", "Watch"]
 
-# One for all toolkits: a session of one may call tools of another. It is held for an instant.
-_lock: Final = threading.Lock()
+# One for all toolkits: a session of one may call tools of another. It is held for an instant; a signal handler may call
+# a tool in between.
+_lock: Final = threading.RLock()
 _CALLER: Final[ContextVar[History | None]] = ContextVar("pegboard_policy_history", default=None)
 """That of the session whose call runs here: what a tool calls in turn counts for it."""
 _NOT_BEGUN: Final = frozenset({"invalid", "denied", "not_found", "inactive"})
