@@ -24,6 +24,7 @@ from pegboard_agent import Agent, AgentStoppedError, ChatModel, OpenAIChat, Post
 
 PLUGINS = ("policy", "journal", "otel")  # and nothing else that is installed
 TABLES: LiteralString = """
+SELECT pg_advisory_xact_lock(7301); -- one worker at a time makes them
 CREATE TABLE IF NOT EXISTS service_replies (conversation text, call text, customer text, reply text);
 CREATE TABLE IF NOT EXISTS service_decisions (
     conversation text, call text, tool text, arguments text, reason text, approved boolean,
@@ -34,17 +35,25 @@ CONVERSATION: ContextVar[str] = ContextVar("conversation")
 
 
 class Database:
-    """Statements, each on a connection of its own: one that broke troubles no other."""
+    """Statements on one connection, which is made at the first use, and again after it broke."""
 
-    def __init__(self, url: str, most: int = 4) -> None:
+    def __init__(self, url: str) -> None:
         self._url = url
-        self._most = asyncio.Semaphore(most)
+        self._turn = asyncio.Lock()
+        self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def run(self, statement: LiteralString, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement; its rows."""
-        async with self._most, await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
-            cursor = await connection.execute(statement, values or None)
+        async with self._turn:
+            if self._connection is None or self._connection.closed:
+                self._connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+            cursor = await self._connection.execute(statement, values or None)
             return await cursor.fetchall() if cursor.description else []
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            await self._connection.close()
 
 
 class Desk:
@@ -149,13 +158,12 @@ def make_app(model: ChatModel) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         end_spans = send_spans()
-        async with await psycopg.AsyncConnection.connect(url) as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(7301)")  # one worker at a time makes the tables
-            await connection.execute(TABLES)
+        await database.run(TABLES)
         with Toolkit(plugins=PLUGINS, approver=people.approve, on_plugin_error="raise") as toolkit:
             toolkit.register(Desk(database))
             app.state.agent = Agent("desk", model, toolkit, memory=PostgresMemory(url))
             yield
+        await database.close()
         end_spans()
 
     app = FastAPI(lifespan=lifespan)
