@@ -8,8 +8,19 @@ from typing import Any
 
 import pytest
 
-from pegboard import ApprovalRequest, Session, SettingsError, Toolkit, tool
-from pegboard_policy import TRIFECTA, FlowRule, Policy
+from pegboard import (
+    ApprovalRequest,
+    Middleware,
+    Session,
+    SettingsError,
+    Status,
+    ToolCall,
+    Toolkit,
+    ToolResult,
+    hookimpl,
+    tool,
+)
+from pegboard_policy import TRIFECTA, FlowRule, Limit, Policy
 
 from .desk import board, fetch, look, made, send, statuses
 
@@ -82,6 +93,20 @@ class TestDenies:
             toolkit.set_permission("fetch", "prompt")
             assert statuses([toolkit.call_sync("fetch"), toolkit.call_sync("fetch", {"uri": ""})])[0] == "denied"
             assert toolkit.call_sync("send", {"to": "ann"}).status == "success"
+
+    def test_what_other_middleware_answers_was_called(self) -> None:
+        class Cache:
+            @hookimpl
+            def provide_middleware(self) -> list[Middleware]:
+                return [Middleware(keep, "cache", lambda tool: tool.name == "fetch", -10)]
+
+        def keep(call: ToolCall, proceed: Any) -> ToolResult:
+            return ToolResult(call.id, call.name, Status.SUCCESS, "the page as it was")
+
+        with board(plugins=(Cache(),), flow=[FlowRule("fetch", "send", "deny")], limits={"fetch": Limit(1)}) as toolkit:
+            assert toolkit.call_sync("fetch").text == "the page as it was"
+            assert toolkit.call_sync("fetch").status == "denied"
+            assert toolkit.call_sync("send", {"to": "ann"}).status == "denied"
 
 
 class TestWords:

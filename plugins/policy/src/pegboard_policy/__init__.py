@@ -41,8 +41,8 @@ _FROM_ENVIRONMENT: Final[Mapping[str, Callable[[str, str], Guard]]] = {
 }
 
 
-_BEFORE_THE_JOURNAL: Final = 900_000
-"""What a cache answers counts as well, and what is denied is recorded as no effect."""
+_OUTERMOST: Final = -1_000_000
+"""What other middleware answers, such as a cache, has been called as well."""
 
 
 def _limits(given: Mapping[str, Any] | None) -> tuple[LimitedTools, ...]:
@@ -103,8 +103,8 @@ class Policy:
         """What counts calls as they begin, and knows in which session."""
         if (watch := self._watch(settings)) is not None:
             yield Middleware(watch.around, "policy", whole=True)
-            yield Middleware(watch.begin, "policy", watch.counts_plain, _BEFORE_THE_JOURNAL)
-            yield Middleware(watch.begin_awaited, "policy", watch.counts_awaited, _BEFORE_THE_JOURNAL)
+            yield Middleware(watch.begin, "policy", watch.counts_plain, _OUTERMOST)
+            yield Middleware(watch.begin_awaited, "policy", watch.counts_awaited, _OUTERMOST)
 
     @hookimpl
     def provide_guards(self, settings: Settings) -> Iterator[Guard]:
