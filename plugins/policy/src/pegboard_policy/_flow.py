@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import attrs
 
-from pegboard import SettingsError, Tool
+from pegboard import Tool
+from pegboard_policy._records import record_of
 
-__all__ = ["KINDS", "TRIFECTA", "Flow", "FlowRule", "fits", "flow_rules"]
+__all__ = ["KINDS", "TRIFECTA", "FlowRule", "fits", "flow_rules"]
 
 _HINTS: Final = ("read_only", "destructive", "idempotent", "open_world")
 
@@ -58,13 +59,18 @@ def _known(rule: Any, attribute: Any, words: tuple[str, ...]) -> None:
             raise ValueError(f"{word!r} is no hint; after 'not' comes one of {', '.join(_HINTS)}")
 
 
+def _is_then(rule: Any, attribute: Any, given: str) -> None:
+    if given not in ("ask", "deny"):
+        raise ValueError(f"then is 'ask' or 'deny', not {given!r}")
+
+
 @attrs.frozen
 class FlowRule:
     """Once a session has called a tool of each kind in `after`, calls of `tools` need approval, or are denied."""
 
     after: str | tuple[str, ...] = attrs.field(converter=_words, validator=_known)
     tools: str | tuple[str, ...] = attrs.field(converter=_words, validator=_known)
-    then: Literal["ask", "deny"] = attrs.field(default="ask", validator=attrs.validators.in_(("ask", "deny")))
+    then: Literal["ask", "deny"] = attrs.field(default="ask", validator=_is_then)
 
     def concerns(self, tool: Tool) -> bool:
         """Whether the rule holds a tool back, once it applies."""
@@ -82,24 +88,12 @@ class FlowRule:
         return f"{self.then} after {' and '.join(self.after)}"
 
 
-Flow: TypeAlias = Literal["trifecta"] | tuple[FlowRule | Literal["trifecta"], ...]
-"""Rules; `"trifecta"` stands for those of `TRIFECTA`."""
-
 TRIFECTA: Final = FlowRule(("private data", "untrusted content"), ("a way out",), "ask")
 """Private data, untrusted content and a way out in one session: the way out needs approval."""
 
 
 def flow_rules(given: Any) -> Iterator[FlowRule]:
     """Rules as settings or a program write them. Raises `SettingsError` for what is none."""
-    for each in (given,) if isinstance(given, str | Mapping | FlowRule) else given:
-        yield TRIFECTA if each == "trifecta" else _read(each)
-
-
-def _read(given: Any) -> FlowRule:
-    if isinstance(given, FlowRule):
-        return given
-    try:
-        return FlowRule(**given)
-    except (TypeError, ValueError) as error:
-        form = "'trifecta', or {'after': 'open_world', 'tools': ['send_*'], 'then': 'ask'}"
-        raise SettingsError(f"a flow rule is {form}: {error.args[0]}") from error
+    form = "a flow rule is 'trifecta', or {'after': 'open_world', 'tools': ['send_*'], 'then': 'ask'}"
+    for each in given if isinstance(given, Iterable) and not isinstance(given, str | Mapping) else (given,):
+        yield TRIFECTA if each == "trifecta" else record_of(FlowRule, each, form)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import attrs
 
-from pegboard import SettingsError
+from pegboard_policy._records import record_of
 
-__all__ = ["SECONDS", "Limit", "LimitedTools", "Limits", "limited"]
+__all__ = ["SECONDS", "Limit", "LimitedTools", "limited"]
 
 SECONDS: Final[Mapping[str, float]] = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
 def _at_least_one(limit: Any, attribute: Any, given: int) -> None:
     if type(given) is not int or given < 1:
-        raise ValueError(f"calls is a whole number of at least 1, not {given!r}; permission never refuses all calls")
+        raise ValueError(f"calls is a whole number of at least 1, not {given!r}")
+
+
+def _is_known(limit: Any, attribute: Any, given: str) -> None:
+    if given not in ("session", *SECONDS):
+        raise ValueError(f"per is 'session', 'minute', 'hour' or 'day', not {given!r}")
 
 
 @attrs.frozen
@@ -24,13 +29,7 @@ class Limit:
     """At most `calls` calls in each session, or in any minute, hour or day of the toolkit."""
 
     calls: int = attrs.field(validator=_at_least_one)
-    per: Literal["session", "minute", "hour", "day"] = attrs.field(
-        default="session", validator=attrs.validators.in_(("session", *SECONDS))
-    )
-
-
-Limits: TypeAlias = Mapping[str, Limit | tuple[Limit, ...]]
-"""Limits by patterns of names: that of all tools together that a pattern fits."""
+    per: Literal["session", "minute", "hour", "day"] = attrs.field(default="session", validator=_is_known)
 
 
 @attrs.frozen
@@ -58,18 +57,9 @@ class LimitedTools:
 def limited(given: Mapping[str, Any] | None) -> Iterator[LimitedTools]:
     """Limits as settings or a program write them. Raises `SettingsError` for what is none."""
     for pattern, each in (given or {}).items():
+        form = f"the limit of {pattern!r} is such as {{'calls': 20, 'per': 'session'}}"
         for limit in each if isinstance(each, Iterable) and not isinstance(each, Mapping | str) else (each,):
-            yield LimitedTools(pattern, _read(pattern, limit))
-
-
-def _read(pattern: str, given: Any) -> Limit:
-    if isinstance(given, Limit):
-        return given
-    try:
-        return Limit(**given)
-    except (TypeError, ValueError) as error:
-        form = "{'calls': 20, 'per': 'session'}"
-        raise SettingsError(f"the limit of {pattern!r} is such as {form}: {error.args[0]}") from error
+            yield LimitedTools(pattern, record_of(Limit, limit, form))
 
 
 def _duration(seconds: float) -> str:
