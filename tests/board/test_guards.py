@@ -236,6 +236,31 @@ class TestCheck:
         alone = board(Guard(lambda tool: None, check=check)).call_sync("wipe")
         assert (alone.status, "house" in alone.text) == ("denied", False)
 
+    def test_is_asked_before_the_approver(self) -> None:
+        asked: list[str] = []
+        verdicts = iter([Verdict(offered=False), Verdict(permission="prompt", reason="it leaves the house"), None])
+
+        def approve(request: ApprovalRequest) -> bool:
+            asked.append(request.reason)
+            return True
+
+        toolkit = board(Guard(lambda tool: None, check=lambda call: next(verdicts, None)), approver=approve)
+        toolkit.set_permission("wipe", "prompt")
+        assert [toolkit.call_sync("wipe").status for _ in range(2)] == ["denied", "success"]
+        assert asked == ["it leaves the house"]  # once, with the reason of the guard
+
+    def test_may_say_to_the_model_why_it_denies(self) -> None:
+        verdict = Verdict(offered=False, reason="rule 7", message="the disk is full until noon")
+        result = board(Guard(lambda tool: None, check=lambda call: verdict)).call_sync("wipe")
+        assert (result.status, result.text) == ("denied", "Error: wipe was not run: the disk is full until noon")
+        assert result.error is not None
+        assert result.error.details == {"remedy": "rule 7"}
+
+    @pytest.mark.parametrize("said", [False, True, "no"])
+    def test_what_is_no_verdict_denies(self, said: Any) -> None:
+        result = board(Guard(lambda tool: None, check=lambda call: said)).call_sync("wipe")
+        assert (result.status, result.text) == ("denied", "Error: wipe was not run: a policy denies this call")
+
     def test_is_asked_again_about_what_an_approver_edited(self, toolkit: Toolkit) -> None:
         session = toolkit.session(approver=lambda request: Approval.edit({"folder": "/"}))
         session.set_permission("wipe", "prompt")

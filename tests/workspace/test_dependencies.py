@@ -46,6 +46,7 @@ BROUGHT_BY_THE_PROGRAM = {
         "pegboard-mcp": "for `inspect --mcp` alone, and the error says so",
         "pegboard-schemas": "reads the forms of packs that ask such questions, which have it",
     },
+    "pegboard-policy": {"pegboard-journal": 'for `history = "journal"` alone: an extra'},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
 NEEDS_AN_EXTRA = {

@@ -159,12 +159,13 @@ class Verdict(Shown):
     """What a guard says of a tool or a call: whether it is offered, and a `permission`, None where it says nothing.
 
     Of several guards the strictest counts. `reason` is for the program and for the person who is asked, never for a
-    model.
+    model. `message` is what a model reads of a call that is denied: it must not say how to loosen a policy.
     """
 
     offered: bool = True
     permission: Permission | None = field(default=None, converter=optional(Permission))
     reason: str = ""
+    message: str = field(default="a policy denies this call", kw_only=True)
 
 
 @frozen(eq=False, repr=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Approval, Guard, PegboardError, ToolCall, Toolkit, Verdict, hookimpl
+from pegboard import Approval, Guard, PegboardError, ToolCall, Toolkit, Verdict, hookimpl, tool
 from pegboard_journal import Entry, Journal, Settings
 from tests.plugins.journal.desk import Tools, entries, journaled, url_of
 
@@ -112,6 +112,21 @@ class TestWho:
         assert last(toolkit).subject == "7"
         toolkit.session(subject=object()).call_sync("weather", {"city": "Bern"})
         assert last(toolkit).subject == "object"
+
+    @pytest.mark.parametrize("name", [None, "own"])
+    def test_the_session_of_the_call_that_made_it(self, toolkit: Toolkit, name: str | None) -> None:
+        inner = toolkit.session(id=name)
+
+        @tool
+        def ask() -> str:
+            """Ask in another session."""
+            return inner.call_sync("later", {"question": "?"}, call_id="q").status.value
+
+        toolkit.register(ask)
+        toolkit.session(id="chat").call_sync("ask")
+        inner.resume("q", "yes")
+        found = [(entry.tool, entry.session, entry.status) for entry in entries(toolkit, session="chat")]
+        assert found == [("ask", "chat", "success"), ("later", "chat", "success")]
 
     def test_the_parent_that_the_call_names(self, toolkit: Toolkit) -> None:
         toolkit.call_sync(ToolCall("c2", "weather", {"city": "Bern"}, {"parent": "c1"}))

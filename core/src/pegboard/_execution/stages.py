@@ -33,7 +33,7 @@ from pegboard._model.result import Status, ToolResult
 from pegboard._model.subschemas import SCALARS
 from pegboard._results.converters import drain, drain_async
 from pegboard._results.factory import finished, redacted, shortened
-from pegboard.extension import Job
+from pegboard.extension import Job, Verdict
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 MAX_REPORTED: Final = 1_000
 """Characters of the error of each attempt that was followed by another."""
+
+_SILENT: Final = Verdict()
 
 # What no second attempt would change, or must not be followed by one.
 _FINAL: Final = (Suspend, MissingContextError, PegboardError, KeyboardInterrupt)
@@ -113,12 +115,12 @@ async def _decide(run: Run, io: Io) -> ToolResult | None:
     while refusal is None:
         if not run.session.holds(run.ready):
             refusal = _bind(run, run.session.ready(run.ready.asked))
-        elif (reason := _unapproved(run)) is not None:
-            refusal = await _approve(run, io, reason)
         elif run._cancelled:
             refusal = _cancelled(run)
         elif run.ready.checks and run.judged is not run.arguments:
             refusal = await _judge(run, io)
+        elif (reason := _unapproved(run)) is not None:
+            refusal = await _approve(run, io, reason)
         else:
             break
     return refusal
@@ -149,18 +151,16 @@ async def _judge(run: Run, io: Io) -> ToolResult | None:
     run.judged = run.arguments
     for check in run.ready.checks:
         try:
-            verdict = check(run.call)
-            offered, permission, reason = (
-                (True, None, "") if verdict is None else (verdict.offered, verdict.permission, verdict.reason)
-            )
+            verdict = _SILENT if (found := check(run.call)) is None else found
+            denied = not verdict.offered or verdict.permission is Permission.NEVER
         except BaseException as error:  # noqa: BLE001 - a call that cannot be judged does not run
             pass_interrupt(error)
-            offered, permission, reason = False, None, f"a guard failed: {describe_exception(error)}"
-        if not offered or permission is Permission.NEVER:
+            verdict, denied = Verdict(reason=f"a guard failed: {describe_exception(error)}"), True
+        if denied:
             run.engine.tell("denial", {"by": "guard"})
-            return _denied(run, "a policy denies this call", reason)
-        if permission is Permission.PROMPT and run.agreed is not run.ready.tool.definition:
-            refusal = await _approve(run, io, reason or f"a policy asks about {run.name}", private=True)
+            return _denied(run, verdict.message, verdict.reason)
+        if verdict.permission is Permission.PROMPT and run.agreed is not run.ready.tool.definition:
+            refusal = await _approve(run, io, verdict.reason or f"a policy asks about {run.name}", private=True)
             if refusal is not None or run.judged is not run.arguments:
                 return refusal
     return None

@@ -51,7 +51,7 @@ class Conversation:
         self.id = session_id
         self.caller: Conversation | None = None
         self.meter: Meter | None = None  # of the present run, or of the last one
-        self.session = session.session(context=self)
+        self.session = session.session(context=self, id=session_id if session.id is None else session.id)
         self.dialect = dialect_of(self.session, "openai")
         self._own = session
         self._store = store

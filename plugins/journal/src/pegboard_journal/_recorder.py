@@ -41,6 +41,8 @@ class Record:
     redact: Redaction | None
     """None where the secrets of the call are not known yet: some are computed when it runs."""
     parent: str | None
+    session: str | None
+    """The name of the session; for what a tool calls in turn, of that of its own call."""
     id: str
     started: float
     began: float
@@ -119,8 +121,11 @@ class Recorder:
         """Run a call and record it."""
         outer = RECORD.get()
         parent = call.parent or (None if outer is None else outer.entered.call_id)
+        session = None if outer is None else outer.session
+        if session is None and call.session is not None:
+            session = call.session.id
         now = time.time()
-        record = Record(call, call.redact, parent, self._new_id(now), now, time.perf_counter())
+        record = Record(call, call.redact, parent, session, self._new_id(now), now, time.perf_counter())
         token = RECORD.set(record)
         result = None
         try:
@@ -187,7 +192,7 @@ class Recorder:
             tool=plain(shown(name)) or "",
             version=None if origin is None else plain(origin.version),
             origin=None if origin is None else plain(origin.distribution or origin.plugin),
-            session=None if session is None else plain(session.id),
+            session=plain(record.session),
             subject=None if session is None else _name(session.subject),
             agent=_name(entered.agent),
             parent=None if record.parent is None else plain(shown(record.parent)),
@@ -238,14 +243,16 @@ class Recorder:
 
         entered = EnteredCall(call.session[call.name], None, None, call.redact or Redaction(), call.session, call.id)
         now = time.time()
-        record = Record(entered, entered.redact, None, self._new_id(now), now, 0.0)
+        session = plain(getattr(call.session, "id", None))
+        record = Record(entered, entered.redact, None, session, self._new_id(now), now, 0.0)
         try:
             row = self._row(record, call.name, **self._ending(record, result))._replace(arguments=None)
-            session = plain(getattr(call.session, "id", None))
-            fits = "call_id = ? AND tool = ? AND status = 'suspended' AND coalesce(session, '') = ?"
+            # What a tool called in turn is recorded with the session of the tool's own call.
+            within = "(coalesce(session, '') = ? OR parent IS NOT NULL)"
+            fits = f"call_id = ? AND tool = ? AND status = 'suspended' AND {within}"
             found = self.store.rows(fits, row.call_id, row.tool, session or "", order="seq DESC", limit=1)
             if found:
-                names = ("id", "parent", "agent", "started", "arguments", "key")
+                names = ("id", "parent", "session", "agent", "started", "arguments", "key")
                 known = {name: getattr(found[0], name) for name in names}
                 if found[0].key is not None:  # the answer of one that runs once is kept like any other
                     known["kept"] = canonical(to_data(result, entered.redact))

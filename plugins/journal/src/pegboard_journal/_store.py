@@ -27,6 +27,7 @@ _CLAIMED: Final = "WHERE claim IS NOT NULL"
 TABLE: Final = (
     f"CREATE TABLE IF NOT EXISTS pegboard_journal ({_DECLARED})",
     f"CREATE UNIQUE INDEX IF NOT EXISTS pegboard_journal_claims ON pegboard_journal (claim, turn) {_CLAIMED}",
+    "CREATE INDEX IF NOT EXISTS pegboard_journal_sessions ON pegboard_journal (session, seq) WHERE session IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS pegboard_journal_follows ON pegboard_journal (follows) WHERE follows IS NOT NULL",
     f"CREATE INDEX IF NOT EXISTS pegboard_journal_intents ON pegboard_journal (seq) WHERE status = '{RUNNING}'",
 )

@@ -1,26 +1,34 @@
-"""Policy: a lock file and a file of permissions, as guards that hold tools to what was agreed to."""
+"""Policy: a lock file, a file of permissions, limits and flow rules that hold tools to what was agreed to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Final, TypeAlias
+from importlib.util import find_spec
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from pegboard import Command, Guard, Session, SettingsError, Toolkit, hookimpl
+from pegboard import Command, Guard, Middleware, Session, SettingsError, Toolkit, hookimpl
 from pegboard_policy._explain import Explanation, explain
+from pegboard_policy._flow import TRIFECTA, FlowRule, flow_rules
+from pegboard_policy._limits import Limit, LimitedTools, limited
 from pegboard_policy._lock import LockFile, unenforced
 from pegboard_policy._permissions import PermissionFile, kept_permissions, read_permissions
+from pegboard_policy._settings import Settings
+from pegboard_policy._watch import Watch
 
 __all__ = [
+    "TRIFECTA",
     "Explanation",
+    "FlowRule",
+    "Limit",
     "LockFile",
     "Policy",
     "Settings",
     "provide_commands",
     "provide_guards",
+    "provide_middleware",
     "settings_type",
     "unenforced",
 ]
@@ -33,12 +41,16 @@ _FROM_ENVIRONMENT: Final[Mapping[str, Callable[[str, str], Guard]]] = {
 }
 
 
-@attrs.frozen
-class Settings:
-    """The section `policy` of the settings: paths of a lock file and of a file of permissions."""
+_OUTERMOST: Final = -1_000_000
+"""What other middleware answers, such as a cache, has been called as well."""
 
-    lock: Path | None = None
-    permissions: Path | None = None
+
+def _limits(given: Mapping[str, Any] | None) -> tuple[LimitedTools, ...]:
+    return tuple(limited(given))
+
+
+def _rules(given: Any) -> tuple[FlowRule, ...]:
+    return tuple(flow_rules(given))
 
 
 @attrs.frozen(eq=False)
@@ -49,11 +61,22 @@ class Policy:
     a file that the permissions of the toolkit are kept in; it is made when the first is set. What the environment names
     (`PEGBOARD_LOCK`, `PEGBOARD_PERMISSIONS`) counts besides, and is never written.
 
-    A toolkit raises `SettingsError` for a file that is damaged, and for a lock that is missing.
+    `limits` are `Limit`s, or mappings of their fields, by patterns of tools' names; all tools that a pattern fits count
+    together. `flow` is `"trifecta"`, or `FlowRule`s or mappings of their fields. A call counts when it begins: one that
+    is invalid, denied or not approved does not. With `history="journal"` the calls of a session with an id are known
+    in all processes that write the same journal.
+
+    A toolkit raises `SettingsError` for a file that is damaged, and for a lock that is missing; the class for a limit
+    or a rule that is none.
     """
 
     lock: PathLike | None = attrs.field(default=None, kw_only=True)
     permissions: PathLike | None = attrs.field(default=None, kw_only=True)
+    limits: tuple[LimitedTools, ...] = attrs.field(default=None, kw_only=True, converter=_limits)
+    flow: tuple[FlowRule, ...] = attrs.field(default=(), kw_only=True, converter=_rules)
+    history: Literal["memory", "journal"] = attrs.field(
+        default="memory", kw_only=True, validator=attrs.validators.in_(("memory", "journal"))
+    )
 
     @staticmethod
     def explain(session: Session | Toolkit) -> list[Explanation]:
@@ -65,9 +88,27 @@ class Policy:
         """The pack's settings."""
         return Settings
 
+    def _watch(self, settings: Settings) -> Watch | None:
+        """What counts the calls of a toolkit; None without limits and rules."""
+        if "watch" not in settings.made:
+            limits = [*self.limits, *limited(settings.limits)]
+            rules = [*self.flow, *flow_rules(settings.flow)]
+            recorded = "journal" in (self.history, settings.history)
+            settings.made["watch"] = Watch(limits, rules, recorded=recorded) if limits or rules else None
+        watch: Watch | None = settings.made["watch"]
+        return watch
+
+    @hookimpl
+    def provide_middleware(self, settings: Settings) -> Iterator[Middleware]:
+        """What counts calls as they begin, and knows in which session."""
+        if (watch := self._watch(settings)) is not None:
+            yield Middleware(watch.around, "policy", whole=True)
+            yield Middleware(watch.begin, "policy", watch.counts_plain, _OUTERMOST)
+            yield Middleware(watch.begin_awaited, "policy", watch.counts_awaited, _OUTERMOST)
+
     @hookimpl
     def provide_guards(self, settings: Settings) -> Iterator[Guard]:
-        """A guard for each file."""
+        """A guard for each file, and one for limits and flow rules."""
         for path in (self.lock, settings.lock):
             if path is not None:
                 yield LockFile.guard(path)
@@ -80,6 +121,10 @@ class Policy:
                     yield guard(named, variable)
                 except SettingsError as error:
                     raise SettingsError(f"{variable}: {error}") from error
+        if (watch := self._watch(settings)) is not None:
+            if watch.recorded and find_spec("pegboard_journal") is None:
+                raise SettingsError('history = "journal" needs a pack: pip install "pegboard-policy[journal]"')
+            yield Guard(watch.judge, check=watch.look, name="limits and flow")
 
 
 def _check(arguments: list[str]) -> int:
@@ -104,3 +149,9 @@ def provide_commands() -> Iterable[Command]:
 def provide_guards(settings: Settings) -> Iterator[Guard]:
     """What the settings and the environment name."""
     return Policy().provide_guards(settings)
+
+
+@hookimpl
+def provide_middleware(settings: Settings) -> Iterator[Middleware]:
+    """What counts calls, where the settings have limits or flow rules."""
+    return Policy().provide_middleware(settings)

@@ -1,0 +1,43 @@
+"""The settings of the pack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from pegboard import SettingsError
+from pegboard_policy._flow import flow_rules
+from pegboard_policy._limits import limited
+
+__all__ = ["Settings"]
+
+
+@attrs.frozen(eq=False, slots=False)
+class Settings:
+    """The section `policy` of the settings: files, limits and flow rules that tools are held to."""
+
+    lock: Path | None = None
+    """A file of `pegboard lock`: only tools that are as it has them are offered and called."""
+    permissions: Path | None = None
+    """A file that permissions are kept in."""
+    limits: Mapping[str, Any] = attrs.field(factory=dict)
+    """How many calls may begin, by patterns of tools' names."""
+    flow: Any = ()
+    """What may follow once a session has called certain tools: rules, or `"trifecta"`."""
+    history: Literal["memory", "journal"] = "memory"
+    """Where it is known what a session has called: in this process alone, or in the journal of several."""
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            _ = [*limited(self.limits), *flow_rules(self.flow)]
+        except SettingsError as error:  # here, and not by the types of the fields, which could not say what is wrong
+            raise ValueError(str(error)) from error
+
+    @cached_property
+    def made(self) -> dict[str, Any]:
+        """What the hooks of one toolkit have made of these settings, and share."""
+        return {}
