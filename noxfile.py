@@ -34,6 +34,7 @@ LIBRARIES = {
     "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
     "plugins/dialects": ("plugins/schemas",),
+    "plugins/documents": ("plugins/dataclasses", "plugins/files", "plugins/process", "plugins/schemas"),
     "plugins/files": ("plugins/schemas",),
     "plugins/mcp": ("plugins/schemas",),
     "plugins/multimodal": ("plugins/files", "plugins/net", "plugins/schemas"),

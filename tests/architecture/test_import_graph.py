@@ -89,6 +89,7 @@ LIBRARIES = {
     "pegboard_cli": ("pegboard_policy", "pegboard_schemas", "pegboard_testing"),
     "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_dialects": ("pegboard_schemas",),
+    "pegboard_documents": ("pegboard_files", "pegboard_process"),
     "pegboard_files": ("pegboard_schemas",),
     "pegboard_inspector": ("pegboard_mcp", "pegboard_schemas"),
     "pegboard_mcp": ("pegboard_schemas",),

@@ -1,0 +1,115 @@
+"""Documents as text, tables and pictures: which kind they are, and the process with limits that parses each."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+
+from pegboard import ToolError
+from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited
+
+__all__ = ["PAGED", "PLAIN", "NoTextError", "ReadDocument", "ask", "kind_of", "read_document"]
+
+MEMORY: Final = 512 * 1024 * 1024
+"""Bytes that a parser may take for one document."""
+SECONDS: Final = 30.0
+PLAIN: Final = frozenset({"csv", "md", "txt"})
+"""What is text as it is."""
+PAGED: Final = frozenset({"pdf", "pptx"})
+_ZIPPED: Final = frozenset({"docx", "epub", "pptx", "xlsx"})
+_KINDS: Final = {
+    **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "html", "epub", "csv", "txt", "md")},
+    ".docm": "docx",
+    ".htm": "html",
+    ".markdown": "md",
+    ".pptm": "pptx",
+    ".tsv": "csv",
+    ".xhtml": "html",
+    ".xlsm": "xlsx",
+}
+_PARSERS: Final = {
+    "csv": "pegboard_documents._delimited:read",
+    "docx": "pegboard_documents._word:read",
+    "epub": "pegboard_documents._markup:read",
+    "html": "pegboard_documents._markup:read",
+    "pdf": "pegboard_documents._pdf:read",
+    "pptx": "pegboard_documents._slides:read",
+    "xlsx": "pegboard_documents._sheets:read",
+}
+_MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+class NoTextError(ToolError):
+    """The pages of a PDF have no text: they are pictures."""
+
+
+class ReadDocument(NamedTuple):
+    """The whole text of a document, or of the pages that were named, and its title."""
+
+    text: str
+    title: str | None
+
+
+def read_document(content: bytes, kind: str, pages: str | None = None) -> ReadDocument:
+    """The text of a document of the kind `pdf`, `docx`, `xlsx`, `pptx`, `html`, `epub`, `csv`, `txt` or `md`.
+
+    A library part, for packs that get documents from elsewhere than a folder. It blocks for at most half a minute.
+    Raises `ToolError`; its message is the predicate of a sentence, such as "it is damaged".
+    """
+    if pages is not None and kind not in {*PAGED, "xlsx"}:
+        raise ToolError(f"a document of the kind {kind} has no pages: leave pages out, and go on with start")
+    if kind in PLAIN:
+        return ReadDocument(decoded(content), None)
+    found = ask(kind, content, "text", pages=pages)
+    if kind == "pdf" and not found["text"]:
+        raise NoTextError("it has no text: its pages are pictures, as of a scanner")
+    return ReadDocument(found["text"], found["title"])
+
+
+def ask(kind: str, content: bytes, job: str, parser: str | None = None, **more: Any) -> dict[str, Any]:
+    """What the parser of a kind answers. Raises `ToolError`: what is wrong with the document, and what to do."""
+    given: dict[str, Any] = {"kind": kind, "job": job, **more}
+    given |= {"html": decoded(content)} if kind in ("html", "csv") else {"content": content}
+    less = ' Send fewer pages, such as pages="1-5".' if kind in PAGED else ""
+    try:
+        answer: dict[str, Any] = limited(parser or _PARSERS[kind], given, memory=MEMORY, seconds=SECONDS)
+    except ToolError as error:
+        raise ToolError(str(error)) from None
+    except LimitError as error:
+        most = f"{SECONDS:g} s" if error.limit == "seconds" else f"{MEMORY >> 20} MiB of memory"
+        raise ToolError(f"it takes more than {most} to read.{less}") from error
+    except ProcessDiedError as error:
+        raise ToolError(f"its parser crashed: it is damaged, or too large.{less}") from error
+    except RemoteError as error:
+        raise ToolError(f"it is damaged, or no {kind} document ({type(error).__name__})") from error
+    return answer
+
+
+def kind_of(name: str, content: bytes) -> str:
+    """The kind of a document, by its name and by how it begins. Raises `ToolError` for others."""
+    kind = _KINDS.get(PurePosixPath(name).suffix.lower())
+    if content.startswith(_OLD_OFFICE):
+        raise ToolError("it has a password, or is of an old format (doc, xls, ppt): ask for it as docx, xlsx or pptx")
+    is_pdf, is_zip = b"%PDF-" in content[:1024], content.startswith((b"PK\3\4", b"PK\5\6"))
+    if kind is None:
+        kind = "pdf" if is_pdf else "txt"
+    if (kind == "pdf" and not is_pdf) or (kind in _ZIPPED and not is_zip):
+        raise ToolError(f"it is named as a {kind} document, and is none by its content")
+    is_text = b"\0" not in content[:4096] or content.startswith(tuple(mark for mark, _ in _MARKS))
+    if kind != "pdf" and kind not in _ZIPPED and not is_text:
+        kinds = ", ".join(dict.fromkeys(_KINDS.values()))
+        raise ToolError(f"it is of none of the kinds that are read: {kinds}")
+    return kind
+
+
+def decoded(content: bytes) -> str:
+    """Text in UTF-8, in what its first bytes say, or else in Windows-1252, where every byte is a character."""
+    for mark, charset in _MARKS:
+        if content.startswith(mark):
+            return content[len(mark) :].decode(charset, "replace")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")

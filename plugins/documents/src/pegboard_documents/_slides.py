@@ -1,0 +1,66 @@
+"""PowerPoint slides, by python-pptx. It runs in a process with limits, and is imported there alone."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pegboard import ToolError
+from pegboard_documents._archives import Archive
+from pegboard_documents._page_numbers import page_numbers, page_of
+from pegboard_documents._rows import Tables, markdown, within
+
+__all__ = ["read"]
+
+DEEPEST: Final = 20
+"""Groups in groups of shapes."""
+_SLIDE: Final = re.compile(r"ppt/slides/slide[0-9]+\.xml")
+
+
+def read(given: dict[str, Any]) -> dict[str, Any]:
+    """The text, the tables or what is known of a presentation. Raises `ToolError`."""
+    archive = Archive(given["content"])
+    if "ppt/presentation.xml" not in archive:
+        raise ToolError("it is no PowerPoint presentation: ppt/presentation.xml is missing in its archive")
+    if given["job"] == "info":
+        return {"slides": sum(1 for name in archive.names if _SLIDE.fullmatch(name)), **archive.about()}
+    try:
+        from pptx import Presentation
+    except ModuleNotFoundError:
+        raise ToolError("slides cannot be read here: this program lacks python-pptx") from None
+    slides = list(Presentation(io.BytesIO(given["content"])).slides)
+    if given["job"] == "tables":
+        tables = Tables(given["max_rows"])
+        numbers = [page_of(given["page"], len(slides), "slide")] if given["page"] else range(1, len(slides) + 1)
+        return tables.all(
+            tables.table(_cells(shape), page=n) for n in numbers for shape in _shapes(slides[n - 1]) if shape.has_table
+        )
+    numbers = page_numbers(given["pages"], len(slides), "slide") if given["pages"] else range(1, len(slides) + 1)
+    text = within(line for n in numbers for line in [f"[slide {n}]", *_lines(slides[n - 1]), ""])
+    return {"text": text.strip(), "title": archive.about()["title"]}
+
+
+def _shapes(holder: Any, depth: int = 0) -> Iterator[Any]:
+    """The shapes of a slide or of a group, those in groups too, in their order."""
+    for shape in holder.shapes:
+        if hasattr(shape, "shapes") and depth < DEEPEST:
+            yield from _shapes(shape, depth + 1)
+        else:
+            yield shape
+
+
+def _lines(slide: Any) -> Iterator[str]:
+    for shape in _shapes(slide):
+        if shape.has_text_frame and shape.text_frame.text.strip():
+            yield shape.text_frame.text.replace("\v", "\n").strip()
+        elif shape.has_table:
+            yield from markdown(_cells(shape))
+    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
+        yield f"Notes: {notes.text.strip()}"
+
+
+def _cells(shape: Any) -> Iterator[list[str]]:
+    for row in shape.table.rows:
+        yield [cell.text for cell in row.cells]
