@@ -95,7 +95,7 @@ LIBRARIES = {
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),
-    "pegboard_web": ("pegboard_net", "pegboard_process"),
+    "pegboard_web": ("pegboard_documents", "pegboard_net", "pegboard_process"),
 }
 
 

@@ -13,10 +13,11 @@ from pptx.util import Inches
 
 from pegboard import Toolkit, ToolResult
 
-WORDS = (
-    "It was a bright cold day in April and the clocks were striking thirteen while the wind blew through the glass doors "
-    "of the old library where seven readers sat over their books and none of them looked up"
-).split()
+SENTENCE = (
+    "It was a bright cold day in April and the clocks were striking thirteen while the wind blew through the doors of "
+    "the old library where seven readers sat over their books and none of them looked up"
+)
+WORDS = SENTENCE.split()
 
 
 def board(folder: Path) -> Toolkit:
@@ -46,15 +47,10 @@ def archive(entries: Mapping[str, str | bytes]) -> bytes:
     return kept.getvalue()
 
 
-def changed(content: bytes, **changes: Any) -> bytes:
-    """An archive with some entries replaced: `{name: function of its bytes}`, names with `/` written as `__`."""
+def changed(content: bytes, name: str, new: str) -> bytes:
+    """An archive with another text in one of its entries."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        entries = {name: file.read(name) for name in file.namelist()}
-    for name, change in changes.items():
-        place = name.replace("__", "/")
-        place = next(each for each in entries if each.rpartition(".")[0] == place)
-        entries[place] = change(entries[place])
-    return archive(entries)
+        return archive({each: file.read(each) for each in file.namelist()} | {name: new})
 
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -21,6 +21,11 @@ __all__ = ["markdown_of", "read", "tables_of"]
 MOST_MARKS: Final = 200_000
 """`<` in a document, or `&`; of a thousand public pages the largest has 20,000."""
 MOST_ATTRIBUTES: Final = 2_000
+MOST_WORDS: Final = 10_000
+"""Words in a tag, which may be attributes without a value."""
+DEEPEST: Final = 500
+"""Elements in each other; what is deeper would be missing in the Markdown, without a word."""
+_TOO_DEEP: Final = " > ".join(["*"] * DEEPEST)
 _NO_TEXT: Final = "script, style, noscript, template, iframe, svg, object, embed"
 _BLANK: Final = re.compile(r"\n{3,}")
 _OPF: Final = "{http://www.idpf.org/2007/opf}"
@@ -45,20 +50,28 @@ def _checked(html: str) -> str:
     for mark in "<&":
         if (count := html.count(mark)) > MOST_MARKS:
             raise ToolError(f"it has {count:,} times {mark!r}, and at most {MOST_MARKS:,} are read")
-    if any(tag.partition(">")[0].count("=") > MOST_ATTRIBUTES for tag in html.split("<")):
+    tags = (piece.partition(">")[0] for piece in html.split("<"))
+    if any(tag.count("=") > MOST_ATTRIBUTES or len(tag.split()) > MOST_WORDS for tag in tags):
         raise ToolError(f"it has a tag with more than {MOST_ATTRIBUTES:,} attributes")
     return html
 
 
+def _tree(html: str) -> LexborHTMLParser:
+    tree = LexborHTMLParser(html)
+    if tree.css_first(_TOO_DEEP) is not None:
+        raise ToolError("it is nested too deep")
+    return tree
+
+
 def _title(html: str) -> str | None:
-    tree = LexborHTMLParser(_checked(html))
+    tree = _tree(_checked(html))
     found = tree.css_first("head > title") or tree.css_first("h1")
     return shortened(" ".join(found.text().split())) if found is not None else None
 
 
 def markdown_of(html: str) -> str:
     """A page as Markdown, without what is no text of it."""
-    tree = LexborHTMLParser(html)
+    tree = _tree(html)
     for node in tree.css(_NO_TEXT):
         node.decompose()
     options = ConversionOptions(
@@ -73,7 +86,7 @@ def markdown_of(html: str) -> str:
 
 def tables_of(html: str, tables: Tables) -> Iterator[dict[str, Any]]:
     """The tables of a page, inner ones too."""
-    for table in LexborHTMLParser(html).css("table"):
+    for table in _tree(html).css("table"):
         yield tables.table(
             [" ".join(cell.text(separator=" ").split()) for cell in row.iter() if cell.tag in ("td", "th")]
             for row in table.css("tr")

@@ -76,5 +76,5 @@ def _texts(reader: PdfReader, numbers: list[int]) -> Iterator[str]:
 
 def _failure(error: Exception, what: str) -> ToolError:
     if isinstance(error, LimitReachedError):
-        return ToolError(f"{what} holds data that become too large when they are unpacked")
+        return ToolError(f"{what} is too large: it unpacks to more than is read")
     return ToolError(f"{what} is damaged: {type(error).__name__}")

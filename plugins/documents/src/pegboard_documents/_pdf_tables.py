@@ -27,6 +27,8 @@ def read(given: dict[str, Any]) -> dict[str, Any]:
                 pages = [pages[page_of(given["page"], len(pages)) - 1]]
             return tables.all(_tables(pages, tables))
     except PdfminerException as error:
+        if any(isinstance(each, MemoryError) for each in error.args):
+            raise MemoryError from None
         if any(isinstance(each, PDFEncryptionError | PDFPasswordIncorrect) for each in error.args):
             raise ToolError("it is encrypted with a password: ask for a copy without one") from None
         raise ToolError(

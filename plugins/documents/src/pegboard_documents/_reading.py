@@ -14,6 +14,11 @@ __all__ = ["PAGED", "PLAIN", "NoTextError", "ReadDocument", "ask", "kind_of", "r
 MEMORY: Final = 512 * 1024 * 1024
 """Bytes that a parser may take for one document."""
 SECONDS: Final = 30.0
+_LESS: Final = {
+    "text": '. Send fewer pages, such as pages="1-5"',
+    "tables": ". Send one page, such as page=1",
+    "images": '. Send one page, such as pages="1"',
+}
 PLAIN: Final = frozenset({"csv", "md", "txt"})
 """What is text as it is."""
 PAGED: Final = frozenset({"pdf", "pptx"})
@@ -37,6 +42,14 @@ _PARSERS: Final = {
     "pptx": "pegboard_documents._slides:read",
     "xlsx": "pegboard_documents._sheets:read",
 }
+_BAD_XML: Final = "its XML is damaged, or made to exhaust parsers"
+_REASONS: Final = {
+    "BadZipFile": "its archive is damaged: an entry is not what it declares",
+    "ExpatError": _BAD_XML,
+    "ParseError": _BAD_XML,
+    "RecursionError": "it is nested too deep",
+    "XMLSyntaxError": _BAD_XML,
+}
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -52,38 +65,41 @@ class ReadDocument(NamedTuple):
     title: str | None
 
 
-def read_document(content: bytes, kind: str, pages: str | None = None) -> ReadDocument:
+def read_document(content: bytes, kind: str, pages: str | None = None, *, seconds: float = SECONDS) -> ReadDocument:
     """The text of a document of the kind `pdf`, `docx`, `xlsx`, `pptx`, `html`, `epub`, `csv`, `txt` or `md`.
 
-    A library part, for packs that get documents from elsewhere than a folder. It blocks for at most half a minute.
+    A library part, for packs that get documents from elsewhere than a folder. It blocks for so many seconds at most.
     Raises `ToolError`; its message is the predicate of a sentence, such as "it is damaged".
     """
     if pages is not None and kind not in {*PAGED, "xlsx"}:
         raise ToolError(f"a document of the kind {kind} has no pages: leave pages out, and go on with start")
     if kind in PLAIN:
         return ReadDocument(decoded(content), None)
-    found = ask(kind, content, "text", pages=pages)
+    found = ask(kind, content, "text", seconds=seconds, pages=pages)
     if kind == "pdf" and not found["text"]:
         raise NoTextError("it has no text: its pages are pictures, as of a scanner")
     return ReadDocument(found["text"], found["title"])
 
 
-def ask(kind: str, content: bytes, job: str, parser: str | None = None, **more: Any) -> dict[str, Any]:
+def ask(
+    kind: str, content: bytes, job: str, parser: str | None = None, seconds: float = SECONDS, **more: Any
+) -> dict[str, Any]:
     """What the parser of a kind answers. Raises `ToolError`: what is wrong with the document, and what to do."""
     given: dict[str, Any] = {"kind": kind, "job": job, **more}
     given |= {"html": decoded(content)} if kind in ("html", "csv") else {"content": content}
-    less = ' Send fewer pages, such as pages="1-5".' if kind in PAGED else ""
+    less = _LESS.get(job, "") if kind in PAGED else ""
     try:
-        answer: dict[str, Any] = limited(parser or _PARSERS[kind], given, memory=MEMORY, seconds=SECONDS)
+        answer: dict[str, Any] = limited(parser or _PARSERS[kind], given, memory=MEMORY, seconds=seconds)
     except ToolError as error:
         raise ToolError(str(error)) from None
     except LimitError as error:
-        most = f"{SECONDS:g} s" if error.limit == "seconds" else f"{MEMORY >> 20} MiB of memory"
-        raise ToolError(f"it takes more than {most} to read.{less}") from error
+        most = f"{seconds:g} s" if error.limit == "seconds" else f"{MEMORY >> 20} MiB of memory"
+        raise ToolError(f"it takes more than {most} to read{less}") from error
     except ProcessDiedError as error:
-        raise ToolError(f"its parser crashed: it is damaged, or too large.{less}") from error
+        raise ToolError(f"its parser crashed: it is damaged, or too large{less}") from error
     except RemoteError as error:
-        raise ToolError(f"it is damaged, or no {kind} document ({type(error).__name__})") from error
+        reason = _REASONS.get(type(error).__name__, f"it is damaged, or no {kind} document")
+        raise ToolError(f"{reason} ({type(error).__name__})") from error
     return answer
 
 

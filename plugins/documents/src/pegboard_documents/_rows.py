@@ -11,7 +11,7 @@ from attrs import define
 
 from pegboard import ToolError
 
-__all__ = ["Cell", "Tables", "cell", "filled", "markdown", "shortened", "within"]
+__all__ = ["MOST_TEXT", "Cell", "Tables", "even", "filled", "markdown", "shortened", "within"]
 
 Cell: TypeAlias = str | int | float | bool | None
 
@@ -41,14 +41,16 @@ def cell(value: Any) -> Cell:
     return shortened(value, LONGEST_CELL)
 
 
-def filled(rows: Iterable[Sequence[Any]]) -> Iterator[list[Cell]]:
-    """The rows that have a value, without the empty cells at their ends."""
-    for row in rows:
-        last = next((at for at in range(len(row), 0, -1) if row[at - 1] not in (None, "")), 0)
-        if last:
-            cells = [cell(value) for value in row[:last]]
-            if any(each is not None for each in cells):
-                yield cells
+def filled(rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows that have a value."""
+    return (row for row in rows if any(row) or any(value not in (None, "") for value in row))
+
+
+def even(rows: Iterable[Sequence[Any]]) -> list[list[Cell]]:
+    """The values of rows of one length, without the columns that are empty in all of them."""
+    kept = [{at: value for at, each in enumerate(row) if (value := cell(each)) is not None} for row in rows]
+    used = sorted(set().union(*kept))
+    return [[row.get(at) for at in used] for row in kept]
 
 
 @define
@@ -60,16 +62,19 @@ class Tables:
 
     def table(self, rows: Iterable[Sequence[Any]], **place: Any) -> dict[str, Any]:
         """A table of what fits, with the number of all its rows."""
-        kept: list[list[Cell]] = []
+        kept: list[Sequence[Any]] = []
         total, fits = 0, True
         for row in filled(rows):
             total += 1
-            length = sum(len(str(value)) + 3 for value in row if value is not None)
-            fits = fits and len(kept) < self.most and length <= self.room
-            if fits:
-                self.room -= length
-                kept.append(row)
-        return {"page": None, "sheet": None, **place, "rows": _even(kept), "total_rows": total}
+            if fits and len(kept) < self.most:
+                length = sum(min(len(str(value)), LONGEST_CELL) + 3 for value in row if value is not None)
+                fits = length <= self.room
+                if fits:
+                    self.room -= length
+                    kept.append(row)
+        found = even(kept)
+        most = MOST_CELLS // max(len(found[0]), 1) if found else 0
+        return {"page": None, "sheet": None, **place, "rows": found[:most], "total_rows": total}
 
     def all(self, tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """The answer. Raises `ToolError` for more tables than one may have."""
@@ -80,13 +85,6 @@ class Tables:
             if len(found) > MOST_TABLES:
                 raise ToolError(f"it has more than {MOST_TABLES:,} tables: read it with document_read")
         return {"tables": found}
-
-
-def _even(rows: list[list[Cell]]) -> list[list[Cell]]:
-    """Rows of one length, without the columns that are empty in all of them."""
-    used = sorted({at for row in rows for at, value in enumerate(row) if value is not None})
-    most = MOST_CELLS // max(len(used), 1)
-    return [[row[at] if at < len(row) else None for at in used] for row in rows[:most]]
 
 
 def markdown(rows: Iterable[Sequence[Cell]]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from openpyxl import load_workbook
 
 from pegboard import ToolError
 from pegboard_documents._archives import Archive
-from pegboard_documents._rows import LONGEST_NAME, Tables, filled, markdown, within
+from pegboard_documents._rows import LONGEST_NAME, Tables, even, filled, markdown, within
 
 __all__ = ["read"]
 
@@ -55,5 +55,5 @@ def _rows(sheet: Any) -> Iterator[Any]:
 def _lines(name: str, sheet: Any) -> Iterator[str]:
     """The name of a sheet, and its rows as a table."""
     yield f"## {name}\n"
-    yield from markdown(filled(_rows(sheet)))
+    yield from markdown(even(filled(_rows(sheet))))
     yield ""

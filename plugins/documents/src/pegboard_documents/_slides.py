@@ -14,8 +14,6 @@ from pegboard_documents._rows import Tables, markdown, within
 
 __all__ = ["read"]
 
-DEEPEST: Final = 20
-"""Groups in groups of shapes."""
 _SLIDE: Final = re.compile(r"ppt/slides/slide[0-9]+\.xml")
 
 
@@ -42,11 +40,11 @@ def read(given: dict[str, Any]) -> dict[str, Any]:
     return {"text": text.strip(), "title": archive.about()["title"]}
 
 
-def _shapes(holder: Any, depth: int = 0) -> Iterator[Any]:
+def _shapes(holder: Any) -> Iterator[Any]:
     """The shapes of a slide or of a group, those in groups too, in their order."""
     for shape in holder.shapes:
-        if hasattr(shape, "shapes") and depth < DEEPEST:
-            yield from _shapes(shape, depth + 1)
+        if hasattr(shape, "shapes"):
+            yield from _shapes(shape)
         else:
             yield shape
 
