@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 from zipfile import BadZipFile, ZipFile
@@ -10,10 +11,11 @@ from zipfile import BadZipFile, ZipFile
 from pegboard import ToolError
 from pegboard_documents._rows import shortened
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "presentation", "read"]
 
 MOST_BYTES: Final = 200_000_000
 MOST_ENTRIES: Final = 5_000
+_SLIDE: Final = re.compile(r"ppt/slides/slide[0-9]+\.xml")
 _DC: Final = "{http://purl.org/dc/elements/1.1/}"
 
 
@@ -55,3 +57,17 @@ class Archive:
             return {"title": None, "author": None}
         root = ET.fromstring(self.read("docProps/core.xml"))  # noqa: S314 - in a process with limits
         return {"title": shortened(root.findtext(f"{_DC}title")), "author": shortened(root.findtext(f"{_DC}creator"))}
+
+
+def presentation(content: bytes) -> Archive:
+    """The archive of a PowerPoint presentation. Raises `ToolError`."""
+    archive = Archive(content)
+    if "ppt/presentation.xml" not in archive:
+        raise ToolError("it is no PowerPoint presentation: ppt/presentation.xml is missing in its archive")
+    return archive
+
+
+def read(given: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a presentation, which takes no python-pptx. Raises `ToolError`."""
+    archive = presentation(given["content"])
+    return {"slides": sum(1 for name in archive.names if _SLIDE.fullmatch(name)), **archive.about()}

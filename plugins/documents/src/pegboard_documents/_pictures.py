@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pypdfium2
 
 from pegboard import ToolError
 from pegboard_documents._page_numbers import page_numbers
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 __all__ = ["read"]
 
@@ -48,7 +51,7 @@ def _picture(document: Any, number: int) -> dict[str, Any]:
     return {"media_type": "image/png", "content": content}
 
 
-def _saved(image: Any, form: str) -> bytes:
+def _saved(image: Image, form: str) -> bytes:
     kept = io.BytesIO()
     image.save(kept, form)
     return kept.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
@@ -34,14 +35,19 @@ _KINDS: Final = {
     ".xlsm": "xlsx",
 }
 _PARSERS: Final = {
-    "csv": "pegboard_documents._delimited:read",
-    "docx": "pegboard_documents._word:read",
-    "epub": "pegboard_documents._markup:read",
-    "html": "pegboard_documents._markup:read",
-    "pdf": "pegboard_documents._pdf:read",
-    "pptx": "pegboard_documents._slides:read",
-    "xlsx": "pegboard_documents._sheets:read",
+    "csv": "_delimited",
+    "docx": "_word",
+    "epub": "_markup",
+    "html": "_markup",
+    "pdf": "_pdf",
+    "pdf images": "_pictures",
+    "pdf tables": "_pdf_tables",
+    "pptx": "_slides",
+    "pptx info": "_archives",
+    "xlsx": "_sheets",
 }
+"""The module for a kind, or for one job of it."""
+_NEEDS: Final = {"_pdf_tables": "pdfplumber", "_slides": "pptx"}
 _BAD_XML: Final = "its XML is damaged, or made to exhaust parsers"
 _REASONS: Final = {
     "BadZipFile": "its archive is damaged: an entry is not what it declares",
@@ -81,15 +87,17 @@ def read_document(content: bytes, kind: str, pages: str | None = None, *, second
     return ReadDocument(found["text"], found["title"])
 
 
-def ask(
-    kind: str, content: bytes, job: str, parser: str | None = None, seconds: float = SECONDS, **more: Any
-) -> dict[str, Any]:
+def ask(kind: str, content: bytes, job: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
     """What the parser of a kind answers. Raises `ToolError`: what is wrong with the document, and what to do."""
+    parser = _PARSERS.get(f"{kind} {job}", _PARSERS[kind])
+    if (library := _NEEDS.get(parser)) and find_spec(library) is None:
+        what = "tables in PDF" if kind == "pdf" else "slides"
+        raise ToolError(f"this program lacks {library}, which reads {what}")
     given: dict[str, Any] = {"kind": kind, "job": job, **more}
     given |= {"html": decoded(content)} if kind in ("html", "csv") else {"content": content}
     less = _LESS.get(job, "") if kind in PAGED else ""
     try:
-        answer: dict[str, Any] = limited(parser or _PARSERS[kind], given, memory=MEMORY, seconds=seconds)
+        answer: dict[str, Any] = limited(f"{__package__}.{parser}:read", given, memory=MEMORY, seconds=seconds)
     except ToolError as error:
         raise ToolError(str(error)) from None
     except LimitError as error:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-from pegboard import ToolError
-from pegboard_documents._archives import Archive
+from pptx import Presentation
+
+from pegboard_documents._archives import presentation
 from pegboard_documents._page_numbers import page_numbers, page_of
 from pegboard_documents._rows import Tables, markdown, within
 
 __all__ = ["read"]
 
-_SLIDE: Final = re.compile(r"ppt/slides/slide[0-9]+\.xml")
-
 
 def read(given: dict[str, Any]) -> dict[str, Any]:
-    """The text, the tables or what is known of a presentation. Raises `ToolError`."""
-    archive = Archive(given["content"])
-    if "ppt/presentation.xml" not in archive:
-        raise ToolError("it is no PowerPoint presentation: ppt/presentation.xml is missing in its archive")
-    if given["job"] == "info":
-        return {"slides": sum(1 for name in archive.names if _SLIDE.fullmatch(name)), **archive.about()}
-    try:
-        from pptx import Presentation
-    except ModuleNotFoundError:
-        raise ToolError("slides cannot be read here: this program lacks python-pptx") from None
+    """The text or the tables of a presentation. Raises `ToolError`."""
+    archive = presentation(given["content"])
     slides = list(Presentation(io.BytesIO(given["content"])).slides)
     if given["job"] == "tables":
         tables = Tables(given["max_rows"])

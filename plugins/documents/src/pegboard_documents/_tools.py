@@ -110,8 +110,7 @@ class DocumentTools:
             content = self._folder.read(path)
             kind = kind_of(path, content)
             _check_place(kind, page, sheet)
-            parser = "pegboard_documents._pdf_tables:read" if kind == "pdf" else None
-            found = ask(kind, content, "tables", parser, page=page, sheet=sheet, max_rows=max_rows)["tables"]
+            found = ask(kind, content, "tables", page=page, sheet=sheet, max_rows=max_rows)["tables"]
             return [DocumentTable(**each, truncated=len(each["rows"]) < each["total_rows"]) for each in found]
 
     @tool(read_only=True, idempotent=True, open_world=False)
@@ -128,7 +127,7 @@ class DocumentTools:
                 raise ToolError(
                     f"pictures are made of the pages of PDF alone, and it is {kind}; document_read has its text"
                 )
-            found = ask(kind, content, "images", "pegboard_documents._pictures:read", pages=pages)["pictures"]
+            found = ask(kind, content, "images", pages=pages)["pictures"]
         blocks: list[TextBlock | ImageBlock] = []
         for each in found:
             blocks += [TextBlock(f"Page {each['page']}"), ImageBlock.from_bytes(each["content"], each["media_type"])]
@@ -175,8 +174,6 @@ def _check_place(kind: str, page: int | None, sheet: str | None) -> None:
     """Raises `ToolError` for a page or a sheet of a document that has none."""
     if kind in ("txt", "md"):
         raise ToolError(f"tables of the kind {kind} are not told apart; document_read has its text")
-    if kind == "pdf" and not _has("tables"):
-        raise ToolError("this program lacks what finds tables in PDF; document_read has its text")
     if page is not None and kind not in PAGED:
         raise ToolError(f"a document of the kind {kind} has no pages: leave page out")
     if sheet is not None and kind != "xlsx":
