@@ -109,15 +109,15 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
 
 
 def pptx(slides: Sequence[tuple[str, str]], table: Sequence[Sequence[str]] = ()) -> bytes:
-    """Slides with a title and a text; the last one with a table."""
+    """Slides with a title and a text; a table on one more."""
     deck = Presentation()
     for title, text in slides:
         slide = deck.slides.add_slide(deck.slide_layouts[1])
         slide.shapes.title.text = title
         slide.placeholders[1].text = text
     if table:
-        size = len(table), len(table[0])
-        added = slide.shapes.add_table(*size, Inches(1), Inches(4), Inches(6), Inches(1)).table
+        shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+        added = shapes.add_table(len(table), len(table[0]), Inches(1), Inches(1), Inches(6), Inches(1)).table
         for down, row in enumerate(table):
             for right, text in enumerate(row):
                 added.cell(down, right).text = text
