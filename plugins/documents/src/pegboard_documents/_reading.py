@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from pegboard import ToolError
-from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited
 
 __all__ = ["PAGED", "PLAIN", "NoTextError", "ReadDocument", "ask", "kind_of", "read_document"]
 
@@ -89,6 +88,8 @@ def read_document(content: bytes, kind: str, pages: str | None = None, *, second
 
 def ask(kind: str, content: bytes, job: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
     """What the parser of a kind answers. Raises `ToolError`: what is wrong with the document, and what to do."""
+    from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited  # not before the first call
+
     parser = _PARSERS.get(f"{kind} {job}", _PARSERS[kind])
     if (library := _NEEDS.get(parser)) and find_spec(library) is None:
         what = "tables in PDF" if kind == "pdf" else "slides"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,6 +142,8 @@ class _Texts:
 
     def find(self, content: bytes, kind: str, pages: str | None) -> str:
         """The text of a document, or of its pages. Raises `ToolError`."""
+        import hashlib
+
         key = hashlib.sha256(content).digest(), kind, pages
         with self._lock:
             if key in self._kept:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pegboard import ToolError
 from pegboard_net import CHARSETS, Fetched, charset_of, redacted
-from pegboard_process import LimitError, ProcessDiedError, limited
 from pegboard_web._html import read
 
 __all__ = ["Content", "Text", "text_of"]
@@ -49,6 +47,8 @@ async def text_of(found: Fetched, content: Content, seconds: float) -> Text:
 
 async def _document(found: Fetched, seconds: float) -> Text:
     """The text of a PDF, by `pegboard-documents`."""
+    import asyncio
+
     url, instead = redacted(found.url), "Fetch a page of text or HTML instead."
     try:
         from pegboard_documents import read_document
@@ -62,6 +62,10 @@ async def _document(found: Fetched, seconds: float) -> Text:
 
 
 async def _parsed(url: str, html: str, content: Content, seconds: float) -> tuple[str, str]:
+    import asyncio
+
+    from pegboard_process import LimitError, ProcessDiedError, limited
+
     given = {"html": html, "url": url, "article": content == "article"}
     instead = "Send content='raw' for its HTML."
     try:
