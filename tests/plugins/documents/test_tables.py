@@ -76,10 +76,19 @@ def book(folder: Path) -> None:
     (folder / "book.xlsx").write_bytes(BOOK)
 
 
+def test_cells_that_span_others(toolkit: Toolkit, folder: Path) -> None:
+    inner = "<table><tr><td>inner</table>"
+    rows = f"<tr><td colspan=2>a<td rowspan=2>b<tr><td>c<td>d<tr><td colspan=x>e<td>f<td>{inner}"
+    (folder / "spans.html").write_text(f"<table>{rows}</table>")
+    outer, last = tables(toolkit, "spans.html").data
+    assert outer["rows"] == [["a", None, "b"], ["c", "d", None], ["e", "f", "inner"]]
+    assert last["rows"] == [["inner"]]
+
+
 class TestSheets:
     def test_values_are_data(self, toolkit: Toolkit) -> None:
         found = tables(toolkit, "book.xlsx", sheet="Sales")
-        rows: list[list[Any]] = [["Day", "Price", "Paid"], ["2026-11-27T00:00:00", 2.5, True], ["a|b\nc", 3, None]]
+        rows: list[list[Any]] = [["Day", "Price", "Paid"], ["2026-11-27", 2.5, True], ["a|b\nc", 3, None]]
         assert found.data == [table(rows, sheet="Sales")]
         assert found.text.splitlines()[-1] == "| a\\|b c | 3 |  |"
 

@@ -80,6 +80,18 @@ def test_values_of_csv(toolkit: Toolkit, folder: Path) -> None:
     assert read(toolkit, "latin.csv").data["text"] == "Städte;Größe\nKöln;1\n"
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<meta charset=windows-1251><p>Привет".encode("windows-1251"), "Привет"),
+        ("<meta charset=punycode><p>Köln".encode("cp1252"), "Köln"),
+        ("\ufeff<p>Köln".encode("utf-16-le"), "Köln"),
+    ],
+)
+def test_charsets_of_html(content: bytes, text: str) -> None:
+    assert read_document(content, "html").text == text
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to print with")
 @pytest.mark.parametrize("columns", [False, True])

@@ -55,7 +55,10 @@ class Archive:
         """Title and author of an Office file."""
         if "docProps/core.xml" not in self:
             return {"title": None, "author": None}
-        root = ET.fromstring(self.read("docProps/core.xml"))  # noqa: S314 - in a process with limits
+        try:
+            root = ET.fromstring(self.read("docProps/core.xml"))  # noqa: S314 - in a process with limits
+        except ET.ParseError:
+            return {"title": None, "author": None}
         return {"title": shortened(root.findtext(f"{_DC}title")), "author": shortened(root.findtext(f"{_DC}creator"))}
 
 

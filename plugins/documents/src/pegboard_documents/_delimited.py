@@ -16,7 +16,7 @@ _SAMPLE: Final = 20_000
 
 def read(given: dict[str, Any]) -> dict[str, Any]:
     """The rows, as the one table of the document."""
-    text: str = given["html"]
+    text: str = given["text"]
     csv.field_size_limit(MOST_TEXT)
     tables = Tables(given["max_rows"])
     return tables.all([tables.table(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text[:_SAMPLE])))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
@@ -26,6 +26,8 @@ MOST_WORDS: Final = 10_000
 DEEPEST: Final = 500
 """Elements in each other; what is deeper would be missing in the Markdown, without a word."""
 _TOO_DEEP: Final = " > ".join(["*"] * DEEPEST)
+MOST_SPAN: Final = 1_000
+"""Columns or rows of a cell (HTML, 4.9.11)."""
 _NO_TEXT: Final = "script, style, noscript, template, iframe, svg, object, embed"
 _BLANK: Final = re.compile(r"\n{3,}")
 _OPF: Final = "{http://www.idpf.org/2007/opf}"
@@ -37,13 +39,13 @@ def read(given: dict[str, Any]) -> dict[str, Any]:
     """The text, the tables or what is known of a document. Raises `ToolError`."""
     book = _Book(given["content"]) if given["kind"] == "epub" else None
     if given["job"] == "info":
-        return book.about() if book else {"title": _title(given["html"])}
-    pages = book.chapters() if book else iter([given["html"]])
+        return book.about() if book else {"title": _title(given["text"])}
+    pages = book.chapters() if book else iter([given["text"]])
     if given["job"] == "tables":
         tables = Tables(given["max_rows"])
         return tables.all(each for page in pages for each in tables_of(_checked(page), tables))
     text = within(f"{markdown_of(_checked(page))}\n" for page in pages).strip()
-    return {"text": text, "title": book.about()["title"] if book else _title(given["html"])}
+    return {"text": text, "title": book.about()["title"] if book else _title(given["text"])}
 
 
 def _checked(html: str) -> str:
@@ -87,10 +89,30 @@ def markdown_of(html: str) -> str:
 def tables_of(html: str, tables: Tables) -> Iterator[dict[str, Any]]:
     """The tables of a page, inner ones too."""
     for table in _tree(html).css("table"):
-        yield tables.table(
-            [" ".join(cell.text(separator=" ").split()) for cell in row.iter() if cell.tag in ("td", "th")]
-            for row in table.css("tr")
-        )
+        rows = (row for section in table.iter() for row in section.iter() if row.tag == "tr")
+        yield tables.table(_laid_out(rows))
+
+
+def _laid_out(rows: Iterable[Any]) -> Iterator[list[str | None]]:
+    """The cells of rows in their columns: one that spans some is in the first of them, and the others are empty."""
+    spanned: dict[int, int] = {}
+    """Columns, and the rows in which a cell above still spans them."""
+    for row in rows:
+        taken, spanned = spanned, {at: left - 1 for at, left in spanned.items() if left > 1}
+        cells: list[str | None] = []
+        for each in (each for each in row.iter() if each.tag in ("td", "th")):
+            while len(cells) in taken:
+                cells.append(None)
+            columns, below = _span(each, "colspan"), _span(each, "rowspan") - 1
+            if below:
+                spanned |= dict.fromkeys(range(len(cells), len(cells) + columns), below)
+            cells += [" ".join(each.text(separator=" ").split()), *[None] * (columns - 1)]
+        yield cells
+
+
+def _span(cell: Any, name: str) -> int:
+    match = re.fullmatch("[1-9][0-9]{0,3}", cell.attributes.get(name) or "")
+    return min(int(match[0]), MOST_SPAN) if match else 1
 
 
 class _Book:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import re
 from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from pegboard import ToolError
+from pegboard import PegboardError, ToolError
 
 __all__ = ["PAGED", "PLAIN", "NoTextError", "ReadDocument", "ask", "kind_of", "read_document"]
 
@@ -56,6 +57,15 @@ _REASONS: Final = {
     "XMLSyntaxError": _BAD_XML,
 }
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_META: Final = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
+_CHARSETS: Final = frozenset(
+    (
+        *(f"windows-{number}" for number in range(1250, 1259)),
+        *(f"iso-8859-{number}" for number in (*range(1, 12), *range(13, 17))),
+        *("big5", "euc-jp", "euc-kr", "gb18030", "gb2312", "gbk", "koi8-r", "koi8-u", "shift_jis"),
+    )
+)
+"""Charsets that are read where a page names one; some others of Python are slow, or none of text."""
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -88,14 +98,20 @@ def read_document(content: bytes, kind: str, pages: str | None = None, *, second
 
 def ask(kind: str, content: bytes, job: str, seconds: float = SECONDS, **more: Any) -> dict[str, Any]:
     """What the parser of a kind answers. Raises `ToolError`: what is wrong with the document, and what to do."""
-    from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited  # not before the first call
+    from pegboard_process import (  # not before the first call
+        LimitError,
+        ProcessDiedError,
+        RemoteError,
+        UnexpectedAnswerError,
+        limited,
+    )
 
     parser = _PARSERS.get(f"{kind} {job}", _PARSERS[kind])
     if (library := _NEEDS.get(parser)) and find_spec(library) is None:
         what = "tables in PDF" if kind == "pdf" else "slides"
         raise ToolError(f"this program lacks {library}, which reads {what}")
     given: dict[str, Any] = {"kind": kind, "job": job, **more}
-    given |= {"html": decoded(content)} if kind in ("html", "csv") else {"content": content}
+    given |= {"text": decoded(content, kind)} if kind in ("html", "csv") else {"content": content}
     less = _LESS.get(job, "") if kind in PAGED else ""
     try:
         answer: dict[str, Any] = limited(f"{__package__}.{parser}:read", given, memory=MEMORY, seconds=seconds)
@@ -106,9 +122,11 @@ def ask(kind: str, content: bytes, job: str, seconds: float = SECONDS, **more: A
         raise ToolError(f"it takes more than {most} to read{less}") from error
     except ProcessDiedError as error:
         raise ToolError(f"its parser crashed: it is damaged, or too large{less}") from error
-    except RemoteError as error:
+    except (RemoteError, UnexpectedAnswerError) as error:
         reason = _REASONS.get(type(error).__name__, f"it is damaged, or no {kind} document")
         raise ToolError(f"{reason} ({type(error).__name__})") from error
+    except PegboardError as error:
+        raise ToolError(f"it cannot be parsed here: {error}") from error
     return answer
 
 
@@ -129,12 +147,14 @@ def kind_of(name: str, content: bytes) -> str:
     return kind
 
 
-def decoded(content: bytes) -> str:
-    """Text in UTF-8, in what its first bytes say, or else in Windows-1252, where every byte is a character."""
+def decoded(content: bytes, kind: str = "txt") -> str:
+    """Text in what its first bytes say, in UTF-8, in the charset that HTML names, or else in Windows-1252."""
     for mark, charset in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(charset, "replace")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
+        named = _META.search(content[:1024]) if kind == "html" else None
+        charset = named[1].decode("ascii").lower() if named else ""
+        return content.decode(charset if charset in _CHARSETS else "cp1252", "replace")

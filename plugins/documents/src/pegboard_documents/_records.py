@@ -9,7 +9,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import attrs
 from attrs import frozen
 
-from pegboard import ToolResult
+from pegboard import ToolError, ToolResult
 from pegboard_documents._rows import Cell, markdown
 
 __all__ = ["MOST_ROWS", "DocumentInfo", "DocumentTable", "DocumentText", "as_written", "tables_written", "text_written"]
@@ -34,11 +34,11 @@ class DocumentText:
     def part(cls, text: str, start: int, most: int) -> DocumentText:
         """The part from `start` on. It ends at the end of a line, if there is one in its last fifth.
 
-        Raises ValueError for a start beyond the end.
+        Raises `ToolError` for a start beyond the end.
         """
         total = len(text)
         if start > 0 and start >= total:
-            raise ValueError(f"start={start} is beyond the end: its text has {total:,} characters")
+            raise ToolError(f"start={start} is beyond the end: its text has {total:,} characters")
         end = min(start + most, total)
         if end < total and (line := text.rfind("\n", start + most * 4 // 5, end)) > start:
             end = line + 1

@@ -37,7 +37,7 @@ def cell(value: Any) -> Cell:
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
+        return value.isoformat().removesuffix("T00:00:00")
     return shortened(value, LONGEST_CELL)
 
 

@@ -64,7 +64,7 @@ class DocumentTools:
         with _sentences(path):
             content = self._folder.read(path)
             try:
-                text = self._texts.find(content, kind_of(path, content), pages)
+                text = self._texts.find(content, kind_of(path, content), pages or None)
             except NoTextError as error:
                 hint = "; document_images shows them" if _has("pictures") else ""
                 raise ToolError(f"{error}{hint}") from None
@@ -108,8 +108,8 @@ class DocumentTools:
         with _sentences(path):
             content = self._folder.read(path)
             kind = kind_of(path, content)
-            _check_place(kind, page, sheet)
-            found = ask(kind, content, "tables", page=page, sheet=sheet, max_rows=max_rows)["tables"]
+            _check_place(kind, page, sheet or None)
+            found = ask(kind, content, "tables", page=page, sheet=sheet or None, max_rows=max_rows)["tables"]
             return [DocumentTable(**each, truncated=len(each["rows"]) < each["total_rows"]) for each in found]
 
     @tool(read_only=True, idempotent=True, open_world=False)
@@ -166,9 +166,9 @@ def _sentences(path: str) -> Iterator[None]:
         yield
     except FileToolError:
         raise
-    except (ToolError, ValueError) as error:
+    except ToolError as error:
         named = path if path.isprintable() and len(path) <= 200 else repr(path[:200])
-        raise ToolError(f"Cannot read {named}: {error}.".replace("..", ".")) from error
+        raise ToolError(f"Cannot read {named}: {str(error).rstrip('.')}.") from error
 
 
 def _check_place(kind: str, page: int | None, sheet: str | None) -> None:
