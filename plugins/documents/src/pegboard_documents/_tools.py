@@ -20,7 +20,7 @@ from pegboard_documents._records import (
     tables_written,
     text_written,
 )
-from pegboard_files import ConfinedFolder
+from pegboard_files import ConfinedFolder, FileToolError
 
 __all__ = ["DocumentTools", "offers"]
 
@@ -160,8 +160,6 @@ class _Texts:
 @contextmanager
 def _sentences(path: str) -> Iterator[None]:
     """Let what is wrong with a document be a sentence that names it."""
-    from pegboard_files import FileToolError
-
     try:
         yield
     except FileToolError:
@@ -174,7 +172,7 @@ def _sentences(path: str) -> Iterator[None]:
 def _check_place(kind: str, page: int | None, sheet: str | None) -> None:
     """Raises `ToolError` for a page or a sheet of a document that has none."""
     if kind in ("txt", "md"):
-        raise ToolError(f"tables of the kind {kind} are not told apart; document_read has its text")
+        raise ToolError(f"tables of a {kind} document are not read as rows; document_read has its text")
     if page is not None and kind not in PAGED:
         raise ToolError(f"a document of the kind {kind} has no pages: leave page out")
     if sheet is not None and kind != "xlsx":
