@@ -109,7 +109,10 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+LONG = {"spine.epub"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(each, marks=pytest.mark.slow if each in LONG else ()) for each in BOMBS])
 def test_bombs(toolkit: Toolkit, folder: Path, name: str) -> None:
     make, message = BOMBS[name]
     (folder / name).write_bytes(make())
