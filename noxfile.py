@@ -26,14 +26,19 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # The core comes first: the packs need it, and it is on no index while it is developed.
 MEMBERS = ("core", *sorted(f"plugins/{pack.parent.name}" for pack in ROOT.glob("plugins/*/pyproject.toml")))
 EXAMPLES = Path("docs", "examples")
-# Extras without which a module of a distribution cannot be imported: fixtures, which only pytest loads.
-NEEDED_EXTRAS = {"plugins/journal": "[pytest]", "plugins/testing": "[pytest]"}
+# Extras without which a module of a distribution cannot be imported: fixtures, which only pytest loads, and parsers.
+NEEDED_EXTRAS = {
+    "plugins/documents": "[pictures,slides,tables]",
+    "plugins/journal": "[pytest]",
+    "plugins/testing": "[pytest]",
+}
 # Members that another one uses as a library; like the core they are on no index.
 LIBRARIES = {
     "plugins/agent": ("plugins/dialects", "plugins/net", "plugins/schemas"),
     "plugins/bridges": ("plugins/schemas",),
     "plugins/cli": ("plugins/policy",),
     "plugins/dialects": ("plugins/schemas",),
+    "plugins/documents": ("plugins/dataclasses", "plugins/files", "plugins/process", "plugins/schemas"),
     "plugins/files": ("plugins/schemas",),
     "plugins/mcp": ("plugins/schemas",),
     "plugins/multimodal": ("plugins/files", "plugins/net", "plugins/schemas"),

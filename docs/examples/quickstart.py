@@ -97,7 +97,7 @@ def send_email(to: str, subject: str, api_key: str, sender: Injected[User]) -> s
 async def main(model: OpenAIChat) -> None:
     """Assemble a toolkit and use it."""
     page = readme()
-    settings = {"files": {"base_dir": str(page.parent), "read_only": True}}
+    settings = {"documents": {"base_dir": str(page.parent)}, "files": {"base_dir": str(page.parent), "read_only": True}}
     # Toolkit() registers the tools of every installed pack; register() adds the program's own.
     async with Toolkit(settings=settings, context=User("ada@example.com")) as toolkit:
         toolkit.register(WeatherService(), Calculator(), cost_of)
@@ -121,6 +121,9 @@ async def main(model: OpenAIChat) -> None:
         heading("A tool of an installed pack: the first and the last lines of a README")
         show(await toolkit.call("view_text_file", {"file_path": page.name, "ranges": "1,5"}))
         show(await toolkit.call("view_text_file", {"file_path": page.name, "ranges": "-5,-1"}))
+
+        heading("Another pack reads documents (PDF, Office, HTML ...), part by part")
+        show(await toolkit.call("document_read", {"path": page.name, "max_chars": 250}))
 
         heading("The API key is a preset, the sender comes from the context; the model sees neither")
         show(await toolkit.call("send_email", {"to": "bob@example.com", "subject": "Lunch?"}))

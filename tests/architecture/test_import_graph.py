@@ -89,13 +89,14 @@ LIBRARIES = {
     "pegboard_cli": ("pegboard_policy", "pegboard_schemas", "pegboard_testing"),
     "pegboard_bridges": ("pegboard_schemas",),
     "pegboard_dialects": ("pegboard_schemas",),
+    "pegboard_documents": ("pegboard_files", "pegboard_process"),
     "pegboard_files": ("pegboard_schemas",),
     "pegboard_inspector": ("pegboard_mcp", "pegboard_schemas"),
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),
     "pegboard_policy": ("pegboard_journal",),
-    "pegboard_web": ("pegboard_net", "pegboard_process"),
+    "pegboard_web": ("pegboard_documents", "pegboard_net", "pegboard_process"),
 }
 
 

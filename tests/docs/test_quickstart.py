@@ -1,6 +1,7 @@
 """The quickstart runs, in the checkout and elsewhere, warns of nothing and shows what it promises."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def test_table_names_tool_pack_version_and_parameters(output: str) -> None:
 def test_shows_this_readme(output: str) -> None:
     assert "\n    1: # Pegboard\n" in output
     assert "MIT licensed.\n" in output
+
+
+def test_reads_it_as_a_document_in_parts(output: str) -> None:
+    assert "document_read: success\n    # Pegboard\n" in output
+    assert re.search(r"\[characters 0 to \d+ of [\d,]+; go on with start=\d+\]\n", output)
 
 
 def test_bad_call_tells_what_to_fix(output: str) -> None:

@@ -21,7 +21,9 @@ DISTRIBUTIONS = {
     "haystack": "haystack-ai",
     "llama_index": "llama-index-core",
     "opentelemetry": "opentelemetry-api",
+    "pdfminer": "pdfminer-six",
     "piper": "piper-tts",
+    "pptx": "python-pptx",
     "pydantic_ai": "pydantic-ai-slim",
     "re2": "google-re2",
     "strands": "strands-agents",
@@ -47,10 +49,12 @@ BROUGHT_BY_THE_PROGRAM = {
         "pegboard-schemas": "reads the forms of packs that ask such questions, which have it",
     },
     "pegboard-policy": {"pegboard-journal": 'for `history = "journal"` alone: an extra'},
+    "pegboard-web": {"pegboard-documents": "reads PDF: an extra, and the error says so"},
     "pegboard-process": {"opentelemetry-api": "its context is passed on where the program has loaded it"},
 }
 NEEDS_AN_EXTRA = {
     "pegboard_bridges": tuple(FRAMEWORKS),
+    "pegboard_documents": ("_pdf_tables", "_pictures", "_slides"),
     "pegboard_journal": ("cassettes",),
     "pegboard_testing": ("fixtures", "_snapshot"),
 }

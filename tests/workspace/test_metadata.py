@@ -143,6 +143,7 @@ class TestPack:
             "cli": {"pegboard-policy"},
             "bridges": {"pegboard-schemas"},
             "dialects": {"pegboard-schemas"},
+            "documents": {"pegboard-dataclasses", "pegboard-files", "pegboard-process"},
             "files": {"pegboard-schemas"},
             "mcp": {"pegboard-schemas"},
             "multimodal": {"pegboard-files", "pegboard-net"},

@@ -105,6 +105,15 @@ def test_a_function_that_cannot_be_imported() -> None:
         called(local)
 
 
+def test_a_function_by_its_import_string() -> None:
+    name = f"{parsers.__name__}:same"
+    assert limited(name, {"a": 1}, memory=256 * MB, seconds=PATIENT) == {"a": 1}
+    with pytest.raises(PegboardError, match="cannot be called in a process: ModuleNotFoundError"):
+        limited("no_such_module:same", None, memory=256 * MB, seconds=PATIENT)
+    with pytest.raises(PegboardError, match=r"'json\.loads' is no import string of a function"):
+        limited("json.loads", None, memory=256 * MB, seconds=PATIENT)
+
+
 def test_what_it_prints_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
     assert called(parsers.talks) == "done"
     assert capfd.readouterr() == ("", "")

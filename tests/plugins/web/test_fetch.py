@@ -1,6 +1,7 @@
 """`web_fetch`: pages as text, in parts, from where the program allows it."""
 
 import gzip
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -77,6 +78,34 @@ class TestParts:
     @pytest.mark.parametrize(("name", "value"), [("start", -1), ("max_chars", 0), ("max_chars", 10**9)])
     def test_numbers_that_cannot_be_meant(self, toolkit: Toolkit, name: str, value: int) -> None:
         assert fetch(toolkit, "http://127.0.0.1/", **{name: value}).status == "invalid"
+
+
+class TestPdf:
+    @pytest.mark.skipif(find_spec("pegboard_documents") is None, reason="needs the extra pegboard-web[pdf]")
+    def test_is_read_as_text(self, toolkit: Toolkit, web: Server) -> None:
+        desk = pytest.importorskip("tests.plugins.documents.desk")
+        content = desk.pdf([desk.lines(["First"]), desk.lines(["Second"])], title="Report")
+        found = page(toolkit, web.sends("/a.pdf", answer(content, Content_Type="application/pdf")))
+        assert (found["title"], found["media_type"]) == ("Report", "application/pdf")
+        assert found["text"] == "[page 1]\nFirst\n\n[page 2]\nSecond"
+        found = page(toolkit, web.sends("/b", answer(content, Content_Type="application/octet-stream")), max_chars=9)
+        assert (found["text"], found["next_start"]) == ("[page 1]\n", 9)
+        damaged = fetch(toolkit, web.sends("/c.pdf", answer(content[:99], Content_Type="application/pdf"))).text
+        assert damaged.startswith(f"{web.origin}/c.pdf is a PDF that cannot be read: it is damaged")
+
+    def test_without_the_pack_for_documents(
+        self, toolkit: Toolkit, web: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "pegboard_documents", None)
+        url = web.sends("/a.pdf", answer(b"%PDF-1.7", Content_Type="application/pdf"))
+        assert fetch(toolkit, url).text == (
+            f"{url} is a PDF: this program lacks pegboard-documents, which reads them. "
+            "Fetch a page of text or HTML instead."
+        )
+        monkeypatch.setattr("pegboard_web._tools.find_spec", lambda name: None)
+        with board() as other:
+            (record,) = [record for record in other.plugins if record.name == "web"]
+        assert 'needs pegboard-documents: pip install "pegboard-web[pdf]"' in map(str, record.not_offered)
 
 
 class TestContent:

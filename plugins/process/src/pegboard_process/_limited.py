@@ -59,12 +59,13 @@ class _GoneError(Exception):
     """A process had ended before the call began: another one will do."""
 
 
-def limited(function: Callable[[Any], Any], data: Any, *, memory: int, seconds: float) -> Any:
+def limited(function: Callable[[Any], Any] | str, data: Any, *, memory: int, seconds: float) -> Any:
     """Call `function(data)` in a process of its own, and return what it returns.
 
     For parsers and engines of untrusted bytes: a file of a kilobyte can make one take all memory, or never
-    end, and then the process is killed. `function` is one at the top level of a module that can be imported. Its data
-    and its result are numbers, text, bytes, None, and lists and dicts with names of these. `memory` is in bytes, beyond
+    end, and then the process is killed. `function` is one at the top level of a module that can be imported, or its
+    import string `"package.module:function"`: then what the module imports is imported there alone. Its data and its
+    result are numbers, text, bytes, None, and lists and dicts with names of these. `memory` is in bytes, beyond
     what the process has taken for the module and the data (Linux has such a limit); `seconds` run while the function
     does. It may be called from any thread, which waits.
 
@@ -77,13 +78,17 @@ def limited(function: Callable[[Any], Any], data: Any, *, memory: int, seconds: 
     """
     if not hasattr(os, "fork"):
         raise PegboardError("limits of memory and time need a system that can fork a process, such as Linux or macOS")
+    place = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    name = place.replace(":", ".")
+    if ":" not in place:
+        raise PegboardError(f"{place!r} is no import string of a function: write package.module:function")
     try:
         content = encoded(data)
     except NotDataError:
-        raise PegboardError(f"{_name(function)} takes text, numbers, bytes, lists, dicts; not {type(data)}") from None
+        raise PegboardError(f"{name} takes text, numbers, bytes, lists, dicts; not {type(data)}") from None
     limits = _Limits(memory, seconds)
     while True:
-        template, is_new = _idle.take(function)
+        template, is_new = _idle.take(place)
         try:
             answer = template.call(content, limits)
         except _GoneError:
@@ -95,20 +100,16 @@ def limited(function: Callable[[Any], Any], data: Any, *, memory: int, seconds: 
             template.end()
             raise
         _idle.keep(template)
-        return _value(function, *answer)
+        return _value(name, *answer)
 
 
-def _name(function: Callable[[Any], Any]) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
-
-
-def _value(function: Callable[[Any], Any], kind: bytes, content: bytes) -> Any:
+def _value(name: str, kind: bytes, content: bytes) -> Any:
     try:
         answer = decoded(content)
         if kind == RETURNED:
             return answer
         if kind == NO_DATA and isinstance(answer, str):
-            raise PegboardError(f"{_name(function)} returned a {answer}, which is no data; return text or numbers")
+            raise PegboardError(f"{name} returned a {answer}, which is no data; return text or numbers")
         from pegboard_process._transfer import raised  # with multiprocessing
 
         described, *_ = answer
@@ -122,10 +123,11 @@ def _value(function: Callable[[Any], Any], kind: bytes, content: bytes) -> Any:
 class _Template:
     """A process that has imported the module of a function, and the socket to it; for one call at a time."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.name = _name(function)
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.name = place.replace(":", ".")
         self._pipe, far = socket.socketpair()
-        given = json.dumps([sys.path, far.fileno(), function.__module__, function.__qualname__])
+        given = json.dumps([sys.path, far.fileno(), *place.split(":", 1)])
         with far, ExitStack() as undone:
             undone.callback(self._pipe.close)
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and a function of the program
@@ -227,18 +229,18 @@ class _Idle:
         self._lock = threading.Lock()
         self._kept: dict[str, list[_Template]] = {}
 
-    def take(self, function: Callable[[Any], Any]) -> tuple[_Template, bool]:
+    def take(self, place: str) -> tuple[_Template, bool]:
         """A process for a function, and whether it is a new one."""
         with self._lock:
-            kept = self._kept.get(_name(function))
+            kept = self._kept.get(place)
             if kept:
                 return kept.pop(), False
-        return _Template(function), True
+        return _Template(place), True
 
     def keep(self, template: _Template) -> None:
         """Have it for later calls."""
         with self._lock:
-            kept = self._kept.setdefault(template.name, [])
+            kept = self._kept.setdefault(template.place, [])
             if len(kept) < MOST_IDLE:
                 kept.append(template)
                 return

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pegboard import ToolError
 from pegboard_net import CHARSETS, Fetched, charset_of, redacted
-from pegboard_process import LimitError, ProcessDiedError, limited
 from pegboard_web._html import read
 
 __all__ = ["Content", "Text", "text_of"]
@@ -35,6 +33,8 @@ class Text(NamedTuple):
 async def text_of(found: Fetched, content: Content, seconds: float) -> Text:
     """An answer as text. Raises `ToolError` for what is no text, and for a page that cannot be parsed within limits."""
     kind = found.media_type or ("text/plain" if _is_text(found.content) else "application/octet-stream")
+    if kind == "application/pdf" or found.content.startswith(b"%PDF-"):
+        return await _document(found, seconds)
     if not _TEXTS.match(kind) and kind not in HTML:
         size = f"{len(found.content):,} bytes"
         raise ToolError(f"{redacted(found.url)} is no text: {kind}, {size}. Fetch a page of text or HTML instead.")
@@ -45,7 +45,27 @@ async def text_of(found: Fetched, content: Content, seconds: float) -> Text:
     return Text(title, text, note)
 
 
+async def _document(found: Fetched, seconds: float) -> Text:
+    """The text of a PDF, by `pegboard-documents`."""
+    import asyncio
+
+    url, instead = redacted(found.url), "Fetch a page of text or HTML instead."
+    try:
+        from pegboard_documents import read_document
+    except ModuleNotFoundError:
+        raise ToolError(f"{url} is a PDF: this program lacks pegboard-documents, which reads them. {instead}") from None
+    try:
+        read = await asyncio.to_thread(read_document, found.content, "pdf", seconds=seconds)
+    except ToolError as error:
+        raise ToolError(f"{url} is a PDF that cannot be read: {error}. {instead}") from error
+    return Text(read.title or "", read.text)
+
+
 async def _parsed(url: str, html: str, content: Content, seconds: float) -> tuple[str, str]:
+    import asyncio
+
+    from pegboard_process import LimitError, ProcessDiedError, limited
+
     given = {"html": html, "url": url, "article": content == "article"}
     instead = "Send content='raw' for its HTML."
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import OrderedDict
 from typing import Final, final
@@ -10,7 +9,6 @@ from typing import Final, final
 from attrs import define
 
 from pegboard_net import Guard, Judge, RefusedUrlError, UrlError, WebUrl, decoded, redacted
-from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited
 
 __all__ = ["Robots", "allows"]
 
@@ -48,6 +46,10 @@ class Robots:
 
     async def check(self, at: WebUrl, judge: Judge) -> None:
         """Raises `RefusedUrlError` for a URL that its server asks not to fetch; `judge` is shown that of robots.txt."""
+        import asyncio
+
+        from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited
+
         text = await self._text(at.origin, judge)
         if text == "":
             return

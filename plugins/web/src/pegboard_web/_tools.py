@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Annotated, Any, Final
 
 import attrs
@@ -60,7 +61,7 @@ class WebTools:
         max_chars: Annotated[int, Param(ge=1, le=MOST_CHARS)] = 20_000,
         content: Content = "page",
     ) -> Page:
-        """Fetch a web page as Markdown. A long page comes in parts: go on with start=next_start.
+        """Fetch a web page as Markdown, or a PDF as text. A long page comes in parts: go on with start=next_start.
 
         Args:
             url: An http(s) URL.
@@ -125,8 +126,10 @@ def _domain(entry: str) -> str:
 
 
 def offers(settings: Settings) -> Iterator[Any]:
-    """The tools of the settings, and why there is no search."""
+    """The tools of the settings, and what they lack."""
     yield from WebTools(**attrs.asdict(settings, recurse=False)).tools
     if settings.search is None:
         services = "searxng, brave or tavily"
         yield NotOffered(["web_search"], f"needs a search service: set web.search to {services}")
+    if find_spec("pegboard_documents") is None:
+        yield NotOffered(["web_fetch of PDF"], "needs pegboard-documents", 'pip install "pegboard-web[pdf]"')
