@@ -67,11 +67,12 @@ def has_effect(tool: Tool) -> bool:
 
 @final
 class Recorder:
-    """Records the calls of one toolkit. Without a store it only follows them, for cassette and cache."""
+    """Records the calls of one toolkit. Without a store it only `follows` them for a cassette, and not for a cache."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store: Store | None = None if settings.url is None else opened(settings.url)
+        self.follows = self.store is not None or settings.replays
         self._prefix = secrets.token_hex(4)
         self._count = count(1).__next__
         self._missing = 0
