@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 import attrs
 
 from pegboard import Redaction, Status, Tool, ToolCall, ToolResult
-from pegboard_journal._entry import RUNNING, Row, canonical, decoded, fingerprint, plain
+from pegboard_journal._entry import PRUNED, RUNNING, Row, canonical, decoded, fingerprint, plain
 from pegboard_journal._results import refused, to_data
 from pegboard_journal._settings import Settings, age
-from pegboard_journal._store import JournalError, Store
+from pegboard_journal._store import CURRENT, JournalError, Store
 from pegboard_journal._urls import opened
 
 if TYPE_CHECKING:
@@ -106,6 +106,20 @@ class Recorder:
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Gives what closes the journal."""
         return self.close
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What the inspector finds here: `earlier_calls`, where calls are recorded."""
+        return () if self.store is None else ("calls",)
+
+    def earlier_calls(self, before: float, most: int) -> list[dict[str, Any]]:
+        """The last calls that began before a moment, the latest first, with arguments and results as they are kept.
+
+        Raises `JournalError` if they cannot be read.
+        """
+        where = f"this.started < ? AND this.status <> '{PRUNED}' AND {CURRENT}"
+        rows = [] if self.store is None else self.store.rows(where, before, order="seq DESC", limit=most)
+        return [_shown(row) for row in rows]
 
     def failed(self, error: JournalError) -> None:
         """Count a row that could not be written."""
@@ -314,6 +328,14 @@ class Recorder:
             thread.shutdown()
         if self.store is not None:
             self.store.close()
+
+
+def _shown(row: Row) -> dict[str, Any]:
+    names = ("started", "duration", "status", "arguments", "result")
+    answered = row.status == Status.SUCCESS and not row.attempts
+    key = " with the same key" if row.key else ""
+    notes = [f"it did not run: it was given the answer of an earlier call{key}"] if answered else []
+    return {"id": row.call_id, "name": row.tool, "notes": notes, **{name: getattr(row, name) for name in names}}
 
 
 def _name(value: Any) -> str | None:
