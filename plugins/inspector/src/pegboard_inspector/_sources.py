@@ -83,7 +83,7 @@ def log_lines(toolkit: Toolkit, name: str) -> dict[str, Any]:
 
 def earlier_calls(toolkit: Toolkit, before: float) -> list[Mapping[str, Any]]:
     """The last calls that a source has recorded before a moment, the latest first. Raises `PegboardError`."""
-    recording = (each for each in sources_of(toolkit) if "calls" in features_of(each))
+    recording: list[Any] = [each for each in sources_of(toolkit) if "calls" in features_of(each)]
     return [call for each in recording for call in each.earlier_calls(before, EARLIER)][:EARLIER]
 
 
