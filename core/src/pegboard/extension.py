@@ -195,7 +195,9 @@ class EnteredCall(NamedTuple):
 
     `session` is the one that it is made in, `session.subject` for whom; `redact` takes the secrets of the call out of
     texts and data; None where these are not known. `parent` is the id of the call that this one is a part of, as
-    `provider_meta["parent"]` says it.
+    `provider_meta["parent"]` says it. In `shared` one middleware leaves what others around the same call may use:
+    `"texts"`, a function of the result that gives arguments and result as JSON text without secrets, or None for what
+    must not be shown.
     """
 
     tool: Tool | None
@@ -205,6 +207,7 @@ class EnteredCall(NamedTuple):
     session: CallerSession | None = None
     call_id: str = ""
     parent: str | None = None
+    shared: dict[str, Any] | None = None
 
 
 @final
