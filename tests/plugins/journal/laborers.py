@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -28,16 +29,33 @@ def calls(url: str, number: int) -> None:
     say(done=number)
 
 
-def until_killed(url: str, log: str) -> None:
-    """Make calls of a tool with an effect until the end, and write down each that has come back."""
-    with Path(log).open("a", encoding="utf-8") as file, journaled(url) as toolkit:
-        say(ready=True)
-        for each in range(100_000):
-            call_id = f"{time.time_ns()}-{each}"
-            result = toolkit.call_sync("pay", {"amount": each}, call_id=call_id)
-            assert not result.is_error, result.text
-            file.write(f"{call_id}\n")
-            file.flush()
+def until_killed(url: str) -> None:
+    """For each list of files that comes, fork as many children that make calls of a tool with an effect until the end.
+
+    Each writes down the calls that have come back. It is told who they are, and by which signals they ended.
+    """
+    with journaled(f"{url}.first") as toolkit:  # everything is loaded before the first child
+        toolkit.call_sync("pay", {"amount": 1})
+    for line in sys.stdin:
+        children = [_forked(url, log) for log in json.loads(line)]
+        say(children=children)
+        say(signals=[-os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+
+
+def _forked(url: str, log: str) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        with Path(log).open("a", encoding="utf-8") as file, journaled(url) as toolkit:
+            for each in range(100_000):
+                call_id = f"{time.time_ns()}-{each}"
+                result = toolkit.call_sync("pay", {"amount": each}, call_id=call_id)
+                assert not result.is_error, result.text
+                file.write(f"{call_id}\n")
+                file.flush()
+    finally:
+        os._exit(1)
 
 
 def hang(url: str, settings: dict[str, Any], key: str) -> None:
