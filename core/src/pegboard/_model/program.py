@@ -12,6 +12,7 @@ from attrs import field, frozen
 from attrs.validators import in_
 
 from pegboard._base.records import Compared, Shown
+from pegboard._model.call import CallerSession
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.tool import Entry, Tool
 
@@ -65,7 +66,7 @@ class ApprovalRequest(Compared):
     arguments: Mapping[str, Any]
     reason: str = ""
     form: Mapping[str, Any] | None = None
-    session: Any = field(default=None, eq=False, repr=False, kw_only=True)
+    session: CallerSession | None = field(default=None, eq=False, repr=False, kw_only=True)
 
 
 @frozen(eq=False, repr=False)
