@@ -26,6 +26,8 @@ def test_earlier_calls_stand_below_those_of_the_page(
     assert "earlier call" not in first.inner_text()
     first.get_by_text("Result").click()
     first.get_by_text('"sky": "blue"').wait_for()
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert axe.run(page).response["violations"] == []
     page.goto(f"{page.url.partition('#')[0]}#/tools/forecast")
     page.get_by_label("city").fill("Oslo")
     page.get_by_role("button", name="Run", exact=True).click()
