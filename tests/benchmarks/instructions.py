@@ -32,21 +32,23 @@ from tests.benchmarks.floors import (
     later_by_hand,
     send,
 )
+from tests.benchmarks.journals import caching_board
 
 __all__ = ["NAMES", "ratios"]
 
 ROUNDS: Final = 500
-NAMES: Final = ("B1", "B2", "B3", "B4")
+NAMES: Final = ("B1", "B2", "B3", "B4", "B17")
 ROOT: Final = Path(__file__).parents[2]
 
 
-def pairs(toolkit: Toolkit) -> list[tuple[Callable[[], Any], Callable[[], Any]]]:
+def pairs(toolkit: Toolkit, caching: Toolkit) -> list[tuple[Callable[[], Any], Callable[[], Any]]]:
     """Floor and call of each of `NAMES`."""
     return [
         (by_hand(forecast, FORECAST), partial(toolkit.call_sync, "forecast", FORECAST)),
         (partial(awaited, later_by_hand), partial(awaited, partial(toolkit.call, "forecast_later", FORECAST))),
         (bill_by_hand(BILL), partial(toolkit.call_sync, "total", BILL)),
         (by_hand(send, SEND, client=Client(), key="secret enough"), partial(toolkit.call_sync, "send", SEND)),
+        (by_hand(forecast, FORECAST), partial(caching.call_sync, "reading", FORECAST)),
     ]
 
 
@@ -62,8 +64,8 @@ def awaited(start: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 def perform() -> None:
     """What valgrind watches: each piece of work in the next thread."""
     gc.disable()
-    with board() as toolkit:
-        threads = [begun(work) for pair in pairs(toolkit) for work in pair]
+    with board() as toolkit, caching_board() as caching:
+        threads = [begun(work) for pair in pairs(toolkit, caching) for work in pair]
         for thread, go in threads:
             go.set()
             thread.join()

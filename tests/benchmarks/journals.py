@@ -12,7 +12,7 @@ from pegboard import Toolkit, tool
 from tests.benchmarks.floors import FORECAST, by_hand, forecast
 from tests.benchmarks.measuring import Clock, Figure, Pace, alternate, per_call
 
-__all__ = ["BENCHMARKS"]
+__all__ = ["BENCHMARKS", "caching_board"]
 
 
 @tool(read_only=True)
@@ -32,6 +32,11 @@ def _board(settings: dict[str, object] | None = None) -> Toolkit:
     toolkit = Toolkit(plugins=()) if settings is None else Toolkit(plugins=["journal"], settings={"journal": settings})
     toolkit.register(forecast, reading, paying)
     return toolkit
+
+
+def caching_board() -> Toolkit:
+    """A toolkit whose journal keeps answers, and records nothing."""
+    return _board({"cache": {"*": 3600.0}})
 
 
 def _call(toolkit: Toolkit, name: str, pace: Pace) -> Clock:
@@ -55,7 +60,7 @@ def _insert(path: Path, pace: Pace) -> Clock:
 
 
 def _journal(pace: Pace) -> Iterator[Figure]:
-    with _board() as bare, _board({}) as installed, _board({"cache": {"*": 3600.0}}) as caching:
+    with _board() as bare, _board({}) as installed, caching_board() as caching:
         plain = _call(bare, "forecast", pace)
         rounds = alternate(plain, _call(installed, "forecast", pace), pace.rounds).rounds
         yield Figure.of("B17", "a journal is installed, without a url", rounds, 1.02, None)

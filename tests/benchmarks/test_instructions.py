@@ -6,8 +6,9 @@ import pytest
 
 from tests.benchmarks.instructions import NAMES, ratios
 
-# What was counted in CPython 3.11 (1.43, 1.50, 1.31, 1.43) and a tenth more; in later versions it is less.
-MOST = {"B1": 1.57, "B2": 1.64, "B3": 1.44, "B4": 1.57}
+# What was counted in CPython 3.11 (1.43, 1.50, 1.31, 1.43) and a tenth more; in later versions it is less. An
+# answer from the journal's cache must take at most three times its floor.
+MOST = {"B1": 1.57, "B2": 1.64, "B3": 1.44, "B4": 1.57, "B17": 3.0}
 
 
 @pytest.mark.slow

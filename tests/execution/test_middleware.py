@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from pegboard import (
     ExecutionPolicy,
+    Locked,
     Middleware,
+    Note,
     Secret,
     Status,
     Suspend,
@@ -115,6 +118,77 @@ class TestPlannedOnce:
             assert result.error is not None
             assert (result.status, result.error.details) == (Status.ERROR, {"reason": "KeyError: 'tags'"})
             assert toolkit.call_sync("later").text == "ran"
+
+
+class TestAnswer:
+    """What middleware answers at once, without being run around the call."""
+
+    @staticmethod
+    def answering(kept: Any, asked: list[Any]) -> Middleware:
+        def answer(tool: Tool, arguments: dict[str, Any], session: Any) -> Any:
+            asked.append((tool.name, arguments, session))
+            if isinstance(kept, Exception):
+                raise kept
+            return kept
+
+        return Middleware(lambda call, proceed: proceed(), applies=lambda each: each.name != "add", answer=answer)
+
+    @each_caller
+    @pytest.mark.parametrize("name", ["sync", "later", "drawn"])
+    def test_the_call_comes_to_the_same(self, caller: str, name: str) -> None:
+        asked: list[Any] = []
+        kept = ToolResult("old", "other", data=[1], notes=(Note("kept", kind="cached"),), metadata={"a": 1}, value=1)
+        with board(self.answering(kept, asked)) as toolkit:
+            result = CALLERS[caller](toolkit, name, {}, call_id="new")
+            assert asked == [(name, {}, toolkit)]
+            assert (result.call_id, result.name, result.attempts) == ("new", name, 0)
+            assert (result.data, result.value, result.notes, result.metadata) == ([1], 1, ("kept",), {"a": 1})
+            stats = toolkit.stats["tools"][name]
+            assert (stats["calls"], stats["statuses"], toolkit.stats["running"]) == (1, {"success": 1}, 0)
+
+    @each_caller
+    @pytest.mark.parametrize("kept", [None, "text", OSError("no cache"), ToolResult("old", "sync", Status.ERROR)])
+    def test_without_an_answer_it_runs(self, caller: str, kept: Any) -> None:
+        asked: list[Any] = []
+        with board(self.answering(kept, asked)) as toolkit:
+            assert CALLERS[caller](toolkit, "sync").text == "ran"
+        assert len(asked) == 1
+
+    def test_not_where_more_comes_before_the_tool(self) -> None:
+        def add(a: int, b: int = 0) -> str:
+            return "ran"
+
+        asked: list[Any] = []
+        answering = evolve(self.answering(ToolResult("old", "sync", content="kept"), asked), applies=None)
+        with board(answering, approver=lambda request: True) as toolkit, board(answering, Middleware(passing)) as two:
+            for name in ("asking", "locked", "limited", "secret", "plain"):
+                options: Any = {"asking": {"requires_approval": True}, "limited": {"locks": ("x",)}}.get(name, {})
+                toolkit.register(tool(name=name, **options)(add))
+            toolkit.set_presets("secret", {"b": Secret(1)})
+            toolkit.set_presets("locked", {"b": Locked(1)})
+            texts = {name: toolkit.call_sync(name, {"a": 1}).text for name in ("asking", "limited", "secret")}
+            assert texts == dict.fromkeys(texts, "ran")
+            assert toolkit.call_sync("plain", {"a": 1}, context=object()).text == "ran"
+            assert toolkit.call_sync("plain", {"a": "1"}).text == "ran"  # a repair, which has its note
+            assert toolkit.prepare("plain", {"a": 1}).execute_sync().text == "ran"
+            assert toolkit.call_sync("plain", {"a": []}).status is Status.INVALID
+            toolkit.set_permission("plain", "never")
+            assert toolkit.call_sync("plain", {"a": 1}).status is Status.DENIED
+            assert two.call_sync("sync").text == "ran"
+            assert asked == []
+            assert toolkit.call_sync("locked", {"a": 1}).text == "kept"
+
+    def test_what_it_is_given_is_not_the_callers(self) -> None:
+        asked: list[Any] = []
+        with board(self.answering(None, asked)) as toolkit:
+            toolkit.register(lambda items: "ran", name="listing")
+            toolkit.call_sync("listing", sent := {"items": [1]})
+        assert asked[0][1] == sent
+        assert asked[0][1]["items"] is not sent["items"]
+
+
+def passing(call: Any, proceed: Any) -> Any:
+    return proceed()
 
 
 class TestKeptApart:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import EnteredCall, Middleware, Session, ToolCall, Toolkit, ToolResult, hookimpl, tool
+from pegboard import ApprovalRequest, EnteredCall, Middleware, Session, ToolCall, Toolkit, ToolResult, hookimpl, tool
 
 ALICE, CONVERSATION = "subject-alice", "conversation-7"
 
@@ -93,6 +93,22 @@ def test_a_toolkit_acts_for_no_subject(watching: Watching) -> None:
     toolkit.register(add)
     toolkit.call_sync("add", {"a": 1})
     assert watching.whole == [(None, None, None)]
+
+
+@pytest.mark.parametrize("way", ["call_sync", "call", "prepare"])
+def test_an_approver_sees_in_whose_name(way: str) -> None:
+    asked: list[Any] = []
+
+    def approver(request: ApprovalRequest) -> bool:
+        asked.append(request.session)
+        return True
+
+    with Toolkit(plugins=(), approver=approver) as toolkit:
+        toolkit.register(add)
+        toolkit.set_permission("add", "prompt")
+        session = toolkit.session(subject=ALICE)
+        assert not WAYS[way](session, "add", {"a": 1}).is_error
+    assert asked == [session]
 
 
 def test_no_model_reads_of_it(session: Session) -> None:

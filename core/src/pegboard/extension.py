@@ -139,6 +139,11 @@ class Middleware(Shown):
     A sync function calls `proceed()`, an async one awaits it. `applies(tool)` is asked once, when a tool's
     call plan is assembled; lower `order` is further out.
 
+    `answer(tool, arguments, session)` may give the result of an equal call that was a success: then this call comes to
+    the same, and `around` does not run. With None, or if it fails, `around` does. It must not wait, and change nothing.
+    It is not asked where more comes before the tool (approval, guards, limits, other middleware), where the tool has a
+    `Secret`, nor for a call that was prepared or brings something of its own.
+
     With `whole` it runs around whole calls, for telemetry: of tools that do not exist, and with arguments that do not
     fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
     on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. In between, where
@@ -152,6 +157,7 @@ class Middleware(Shown):
     order: int = 0
     whole: bool = field(default=False, kw_only=True)
     told: Callable[[str, Mapping[str, Any]], Any] = field(default=lambda what, details: None, repr=False, kw_only=True)
+    answer: Callable[[Tool, Any, Any], ToolResult | None] | None = field(default=None, repr=False, kw_only=True)
 
 
 @frozen(eq=False, repr=False)
@@ -190,7 +196,9 @@ class EnteredCall(NamedTuple):
 
     `session` is the one that it is made in, `session.subject` for whom; `redact` takes the secrets of the call out of
     texts and data; None where these are not known. `parent` is the id of the call that this one is a part of, as
-    `provider_meta["parent"]` says it.
+    `provider_meta["parent"]` says it. In `shared` one middleware leaves what others around the same call may use:
+    `"texts"`, a function of the result that gives arguments and result as JSON text without secrets, or None for what
+    must not be shown.
     """
 
     tool: Tool | None
@@ -200,6 +208,7 @@ class EnteredCall(NamedTuple):
     session: CallerSession | None = None
     call_id: str = ""
     parent: str | None = None
+    shared: dict[str, Any] | None = None
 
 
 @final

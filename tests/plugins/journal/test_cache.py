@@ -6,11 +6,11 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from pegboard import Injected, Toolkit, tool
+from pegboard import Inject, Injected, ToolCall, Toolkit, tool
 from pegboard_journal._cache import MOST, Cache
 from tests.plugins.journal.desk import Tools, entries, journaled
 
@@ -27,10 +27,26 @@ class Asking(Tools):
         return f"{what} of {id(user)}"
 
     @tool(read_only=True)
+    def echo(self, value: Any) -> str:
+        """Give a value back."""
+        self.ran.append(f"echo {value!r}")
+        return "done"
+
+    @tool(read_only=True)
+    def owned(self, user: Annotated[User, Inject("owner")]) -> str:
+        """What an owner has."""
+        self.ran.append(f"owned {id(user)}")
+        return "done"
+
+    @tool(read_only=True)
     def paths(self) -> dict[str, list[str]]:
         """Something that can be changed."""
         self.ran.append("paths")
         return {"paths": ["a"]}
+
+
+SINCE = "the answer comes from the cache"
+NESTED = "echo {'a': 1, 'b': 2}"
 
 
 @pytest.fixture
@@ -48,6 +64,10 @@ def toolkit(tmp_path: Path, tools: Asking) -> Iterator[Toolkit]:
 
 def kinds(result: Any) -> list[str]:
     return [note.kind for note in result.notes]
+
+
+def noted(result: Any) -> list[str]:
+    return [str(note) for note in result.notes]
 
 
 class TestAnswers:
@@ -72,6 +92,19 @@ class TestAnswers:
             toolkit.call_sync("weather", arguments)
         toolkit.call_sync("weather", {"city": "Bern", "days": 2})
         assert tools.ran == ["weather Bern 1", "weather Bern 2"]
+
+    def test_values_that_only_python_calls_equal(self, toolkit: Toolkit, tools: Asking) -> None:
+        for value in (1, 1.0, True, "1", [1], [True], {"a": 1, "b": 2}):
+            for sent in (value, value):
+                toolkit.call_sync("echo", {"value": sent})
+        assert tools.ran == ["echo 1", "echo 1.0", "echo True", "echo '1'", "echo [1]", "echo [True]", NESTED]
+        assert kinds(toolkit.call_sync("echo", {"value": {"b": 2, "a": 1}})) == ["cached"]
+
+    def test_an_answer_is_recorded_with_the_arguments_that_ran(self, tmp_path: Path, tools: Asking) -> None:
+        with journaled(tmp_path, tools, cache={"*": 60.0}, content="redacted") as toolkit:
+            for sent in ('{"city": "Bern"}', b'{"city":"Bern"}'):
+                toolkit.call_sync("weather", sent)
+            assert [entry.arguments for entry in entries(toolkit)] == ['{"city":"Bern"}'] * 2
 
     def test_only_what_is_read_only(self, toolkit: Toolkit, tools: Asking) -> None:
         for _ in range(2):
@@ -137,6 +170,25 @@ class TestScope:
         ann, bob = User(), User()
         texts = [toolkit.call_sync("mine", {"what": "x"}, context=user).text for user in (ann, bob, ann)]
         assert texts == [f"x of {id(ann)}", f"x of {id(bob)}", f"x of {id(ann)}"]
+        assert len(tools.ran) == 2
+
+    def test_the_names_in_a_context_count(self, toolkit: Toolkit, tools: Asking) -> None:
+        ann, bob = User(), User()
+        session = toolkit.session(id="desk", context={"owner": ann})
+        for context in ({"owner": bob}, {"guest": bob}, {"owner": bob}):
+            session.call_sync("owned", {}, context=context)
+        assert tools.ran == [f"owned {id(bob)}", f"owned {id(ann)}"]
+
+    def test_what_is_passed_on_counts_by_what_is_in_it(self, toolkit: Toolkit, tools: Asking) -> None:
+        @tool
+        def outer(call: ToolCall) -> str:
+            """Look."""
+            return toolkit.call_sync("mine", {"what": "x"}, context=call.context).text
+
+        toolkit.register(outer)
+        ann, bob = User(), User()
+        for user in (ann, bob, ann):
+            assert toolkit.call_sync("outer", {}, context=user).text == f"x of {id(user)}"
         assert len(tools.ran) == 2
 
     def test_a_view_has_its_own_names(self, toolkit: Toolkit, tools: Asking) -> None:
@@ -233,12 +285,11 @@ class TestTime:
         result = call.execute_sync()
         assert cache.look("key", call) is None
         cache.land("key", result, 10.0)
-        now[0] = 9.0
-        kept = cache.look("key", call)
-        assert kept is not None
-        assert str(kept.notes[0]) == "the answer comes from the cache, 9 s old"  # type: ignore[union-attr]
+        for age in (0, 0, 7, 9):
+            now[0] = age
+            assert noted(cache.kept("key")) == noted(cache.look("key", call)) == [f"{SINCE}, {age} s old"]
         now[0] = 10.0
-        assert cache.look("key", call) is None
+        assert cache.look("key", call) is cache.kept("key") is None
 
     def test_the_oldest_are_forgotten(self, toolkit: Toolkit) -> None:
         cache = Cache()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pegboard import Toolkit, tool
-from tests.benchmarks.floors import FORECAST, by_hand, forecast
+from tests.benchmarks.floors import FORECAST, forecast
 from tests.plugins.journal.desk import entries, journaled
 from tests.support.measuring import least
 
@@ -91,17 +91,3 @@ def test_recording_beside_the_bare_insert(tmp_path: Path) -> None:
         assert least(added, enough=3.0) <= 6.0  # twice, on a machine that does other things
         assert len(entries(toolkit)) > 1_000
         bare.close()
-
-
-@pytest.mark.slow
-def test_a_cached_answer(tmp_path: Path) -> None:
-    """Against the work by hand: it reads the arguments, and is looked up within the session that asks."""
-    with Toolkit(plugins=["journal"], settings={"journal": {"cache": {"*": 600.0}}}) as toolkit:
-        toolkit.register(reading)
-        hand = by_hand(forecast, FORECAST)
-
-        def ratio() -> float:
-            floor, cached = best(hand, lambda: toolkit.call_sync("reading", FORECAST))
-            return cached / floor
-
-        assert least(ratio, enough=30) <= 30

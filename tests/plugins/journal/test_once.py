@@ -222,12 +222,11 @@ class TestElsewhere:
             server: PostgresServer = request.getfixturevalue("server")
             server.empty()
             url = server.url()
-        begun = [laborer("once", url, 20) for _ in range(4)]
-        ran = []
-        for each in begun:
-            out, _ = each.communicate(timeout=300)
-            assert each.returncode == 0, out
-            ran += json.loads(out)["ran"]
+        begun = laborer("together", "once", 4, url, 20)
+        out, _ = begun.communicate(timeout=300)
+        assert begun.returncode == 0, out
+        ran = [each for line in out.splitlines() for each in json.loads(line)["ran"]]
+        assert len(out.splitlines()) == 4
         assert sorted(ran) == sorted(f"pay {number} key {number}" for number in range(20))
 
 

@@ -70,8 +70,6 @@ def test_recorded_once_and_then_strict(project: pytest.Pytester) -> None:
     assert files == [str(Path("cassettes", "test_weather", "test_one.jsonl")), str(Path("shared", "two.jsonl"))]
     run(project).assert_outcomes(passed=3)
     assert ran(project) == "plain"
-    run(project, "--tool-calls=off").assert_outcomes(passed=3)
-    assert ran(project) == "BernBernBernplain"
 
 
 def test_what_is_missing_fails_the_test_whatever_it_asserts(project: pytest.Pytester) -> None:
@@ -99,9 +97,16 @@ def test_what_has_changed_is_named(project: pytest.Pytester) -> None:
     assert ran(project) == "RomeRomeRomeplain"
 
 
-def test_the_option_and_the_marker_are_described(project: pytest.Pytester) -> None:
-    run(project, "--help").stdout.fnmatch_lines(["*--tool-calls={record,replay,strict,off}*"])
+def test_the_marker_is_described(project: pytest.Pytester) -> None:
     run(project, "--markers").stdout.fnmatch_lines(["@pytest.mark.tool_cassette(path): *"])
+
+
+@pytest.mark.slow
+def test_the_option_is_described_and_turns_it_off(project: pytest.Pytester) -> None:
+    run(project, "--help").stdout.fnmatch_lines(["*--tool-calls={record,replay,strict,off}*"])
+    run(project, "--tool-calls=off").assert_outcomes(passed=3)
+    assert ran(project) == "BernBernBernplain"
+    assert list(project.path.rglob("*.jsonl")) == []
 
 
 @pytest.mark.slow

@@ -50,15 +50,10 @@ WAYS: dict[str, Callable[[str], Any]] = {
     "message": _raising(ToolError),
 }
 """Ways out of a tool; with the forms of `FORMS` these are more than a hundred channels."""
+EVERY = "every"
 
 
-@pytest.fixture(params=["preset", "computed"])
-def secret(request: pytest.FixtureRequest) -> Any:
-    """The secret, as it is or computed for each call."""
-    return Secret(SECRET) if request.param == "preset" else Secret(Computed(lambda call: SECRET))
-
-
-def board(folder: Path, act: Callable[[str], Any], form: Callable[[str], str], secret: Any, content: str) -> Toolkit:
+def board(folder: Path, act: Callable[[str], Any], secret: Any, content: str = "redacted") -> Toolkit:
     settings = {"url": url_of(folder), "content": content, "once": ["once"], "mode": "record"}
     toolkit = Toolkit(
         plugins=["journal"],
@@ -67,25 +62,30 @@ def board(folder: Path, act: Callable[[str], Any], form: Callable[[str], str], s
     )
 
     @tool(idempotent=True)
-    def plain(key: str, text: str = "") -> Any:
+    def plain(key: str, text: str = "", form: str = "plain") -> Any:
         """Act."""
-        return act(form(key))
+        return act(written(key, form))
 
     @tool
-    def once(key: str, text: str = "") -> Any:
+    def once(key: str, text: str = "", form: str = "plain") -> Any:
         """Act."""
-        return act(form(key))
+        return act(written(key, form))
 
     @tool
-    async def awaited(key: str, text: str = "") -> Any:
+    async def awaited(key: str, form: str = "plain") -> Any:
         """Act."""
         await asyncio.sleep(0)
-        return act(form(key))
+        return act(written(key, form))
 
     toolkit.register(plain, once, awaited)
     for name in ("plain", "once", "awaited"):
         toolkit.set_presets(name, {"key": secret})
     return toolkit
+
+
+def written(key: str, form: str) -> str:
+    """A secret in one form, or in every form there is."""
+    return " | ".join(write(key) for write in FORMS.values()) if form == EVERY else FORMS[form](key)
 
 
 def bytes_of(folder: Path) -> Iterator[tuple[Path, bytes]]:
@@ -110,33 +110,44 @@ def check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not leaked((folder / "page.html").read_text("utf-8"))
 
 
+def act_in(toolkit: Toolkit, form: str) -> None:
+    toolkit.call_sync("plain", {"form": form})
+    toolkit.call_sync("once", {"form": form}, call_id=form)
+    toolkit.call_sync("once", {"form": form}, call_id=form)
+    asyncio.run(toolkit.call("awaited", {"form": form}))
+
+
 @pytest.mark.parametrize("content", ["redacted", pytest.param("digest", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_tool_does_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str, secret: Any, content: str
-) -> None:
-    for number, form in enumerate(FORMS.values()):
-        with board(tmp_path, WAYS[way], form, secret, content) as toolkit:
-            toolkit.call_sync("plain", {"text": str(number)})
-            toolkit.call_sync("once", {}, call_id=str(number))
-            toolkit.call_sync("once", {}, call_id=str(number))
-            asyncio.run(toolkit.call("awaited", {"text": str(number)}))
-            if number == 0:
-                with Journal(url_of(tmp_path)) as journal:
-                    assert len(list(journal.calls())) == 4
-                check(tmp_path, capsys)  # while there is a log
+def test_what_a_tool_does_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str, content: str) -> None:
+    with board(tmp_path, WAYS[way], Secret(SECRET), content) as toolkit:
+        for form in FORMS:
+            act_in(toolkit, form)
+        with Journal(url_of(tmp_path)) as journal:
+            assert len(list(journal.calls())) == 4 * len(FORMS)
+        check(tmp_path, capsys)  # while there is a log
     check(tmp_path, capsys)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_a_model_sends(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+@pytest.mark.parametrize("content", ["redacted", pytest.param("digest", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_tool_does_with_one_that_is_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str, content: str
+) -> None:
+    """In all forms at once: its patterns are made for each call, which takes longer than the rest."""
+    with board(tmp_path, WAYS[way], Secret(Computed(lambda call: SECRET)), content) as toolkit:
+        act_in(toolkit, EVERY)
+    check(tmp_path, capsys)
+
+
+def test_what_a_model_sends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model that knows the secret may send it back, in arguments, in names and in ids."""
-    text = FORMS[form](SECRET)
-    with board(tmp_path, WAYS["data"], str, Secret(SECRET), "redacted") as toolkit:
-        toolkit.call_sync("plain", {"text": text}, call_id=f"c {text}")
-        toolkit.call_sync("plain", json.dumps({"text": f"<{text}>"}))
-        toolkit.call_sync("once", {"text": text}, call_id=f"k {text}")
-        toolkit.call_sync("plain", {"text": [text]})
-        toolkit.call_sync("plain", {text: 1})
-        toolkit.call_sync("plain", text)
+    with board(tmp_path, WAYS["data"], Secret(SECRET)) as toolkit:
+        for text in (write(SECRET) for write in FORMS.values()):
+            toolkit.call_sync("plain", {"text": text}, call_id=f"c {text}")
+            toolkit.call_sync("plain", json.dumps({"text": f"<{text}>"}))
+            toolkit.call_sync("once", {"text": text}, call_id=f"k {text}")
+            toolkit.call_sync("plain", {"text": [text]})
+            toolkit.call_sync("plain", {text: 1})
+            toolkit.call_sync("plain", text)
     check(tmp_path, capsys)

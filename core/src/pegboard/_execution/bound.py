@@ -103,6 +103,8 @@ class BoundTool:
 
     def _choose_beginning(self, kind: str) -> None:
         begins = not (self.middleware or self.limits or self.plan.managed or self.may_ask or self.checks)
+        alone = len(self.middleware) == 1 and not (self.limits or self.may_ask or self.checks or self.redact)
+        self.answer = self.middleware[0].answer if alone else None
         in_caller = self.backend == "inline" or (self.backend == "thread" and "timeout" not in self.policy.given)
         self.begins = begins and in_caller and kind in ("sync", "generator")
         self.straight = self.begins and not self.computed  # what is computed for each call is in its record

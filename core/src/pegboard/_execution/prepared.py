@@ -94,7 +94,7 @@ class CallRunner(CallPath):
         # Which secrets a call with computed ones had is not known any more when it is over.
         redact = None if known and bound.computed_secrets else (known and bound.redact) or _NO_SECRETS
         who = agent or session.agent, redact, session, call.id, call.provider_meta.get("parent")
-        entered = EnteredCall(bound.tool if known else None, call.arguments, *who)
+        entered = EnteredCall(bound.tool if known else None, call.arguments, *who, {})
         within = _Within(self, call, redact, work)
         work = within.proceed
         for each in reversed(self.engine.around):

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from pegboard._arguments.decode import fast_decode, has_every_key
-from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt
+from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt, tried
 from pegboard._base.jsonable import carried
 from pegboard._execution import stages
 from pegboard._execution.bound import BoundTool, Unavailable
@@ -76,6 +76,8 @@ class CallPath(Runner):
             bound.stats.open += 1
             provided = bound.provided
         else:
+            if bound.answer and not run and (found := self._answered(session, bound, decoded, call_id, given, started)):
+                return found
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             provided = self._begin(run, given)
             if type(provided) is not dict:
@@ -107,6 +109,21 @@ class CallPath(Runner):
         result = filled(call_id, bound.name, SUCCESS, known[0], value, None, perf_counter() - started)
         if run is not None:
             return self.ending.of(run, result, run.seen)
+        self._count(bound.stats, result)
+        return result
+
+    def _answered(
+        self, session: CallerSession, bound: BoundTool, arguments: Any, call_id: str, given: Given, started: float
+    ) -> ToolResult | None:
+        """The result that middleware has of an equal call, for this one, which does not run."""
+        ask: Any = bound.answer
+        kept = tried(ask, bound.tool, arguments, session) if given is NOTHING_GIVEN else None
+        if type(kept) is not ToolResult or kept.status is not SUCCESS:
+            return None
+        said = kept._notes, kept.logs, kept.attachments, kept.metadata
+        seconds = perf_counter() - started
+        result = filled(call_id, bound.name, SUCCESS, kept._rendered, kept.value, None, seconds, 0, *said)
+        bound.stats.open += 1
         self._count(bound.stats, result)
         return result
 

@@ -176,7 +176,8 @@ async def _approve(run: Run, io: Io, reason: str, *, private: bool = False) -> T
         run.seen.status = Status.AWAITING_APPROVAL
     from pegboard._model.program import ApprovalRequest
 
-    ask = partial(approver, ApprovalRequest(ready.tool, run.call_id, owned(run.arguments), reason))
+    request = ApprovalRequest(ready.tool, run.call_id, owned(run.arguments), reason, session=run.session)
+    ask = partial(approver, request)
     if is_async(approver):
         answer, error = await _idle(run, io.wait_for(ask))
     else:

@@ -101,10 +101,15 @@ class Scope:
             raise MissingContextError({"type": shown, "level": self.level, "candidates": kinds, "remedy": remedy})
         return distinct[0] if distinct else MISSING
 
+    def given(self) -> Iterator[tuple[Any, Any]]:
+        """The objects, innermost first, each with what it is found by: its class, and its name if it has one."""
+        yield from (*self._objects, *self._named.items()) if self._passed_on is None else self._passed_on.given()
+        if self.wider is not None:
+            yield from self.wider.given()
+
     def classes(self) -> frozenset[Any]:
         """The classes that objects are registered under, here and further out."""
-        inside = self._passed_on.classes() if self._passed_on is not None else {cls for cls, _ in self._objects}
-        return frozenset(inside if self.wider is None else inside | self.wider.classes())
+        return frozenset(key for key, _ in self.given() if not isinstance(key, str))
 
     def levels(self) -> Iterator[str]:
         """The names of the levels, innermost first."""

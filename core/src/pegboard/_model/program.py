@@ -12,6 +12,7 @@ from attrs import field, frozen
 from attrs.validators import in_
 
 from pegboard._base.records import Compared, Shown
+from pegboard._model.call import CallerSession
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.tool import Entry, Tool
 
@@ -56,8 +57,8 @@ class PluginFailure(Shown):
 class ApprovalRequest(Compared):
     """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
 
-    They are a copy. `reason` says why approval is asked for. A question with a form has its JSON Schema in `form`: the
-    answer is a mapping of its members then, or a verdict.
+    They are a copy. `reason` says why approval is asked for, `session` in whose name. A question with a form has its
+    JSON Schema in `form`: the answer is a mapping of its members then, or a verdict.
     """
 
     tool: Any
@@ -65,6 +66,7 @@ class ApprovalRequest(Compared):
     arguments: Mapping[str, Any]
     reason: str = ""
     form: Mapping[str, Any] | None = None
+    session: CallerSession | None = field(default=None, eq=False, repr=False, kw_only=True)
 
 
 @frozen(eq=False, repr=False)

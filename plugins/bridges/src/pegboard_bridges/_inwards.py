@@ -117,7 +117,8 @@ async def approved(call: ToolCall, reason: str) -> dict[str, Any] | ToolResult:
     approver = getattr(call.session, "approver", None)
     if approver is None:
         return denied(call)
-    answer = approver(ApprovalRequest(call.session[call.name], call.id, given_arguments(call), reason))
+    session, arguments = call.session, given_arguments(call)
+    answer = approver(ApprovalRequest(session[call.name], call.id, arguments, reason, session=session))
     answer = await answer if inspect.isawaitable(answer) else answer
     if answer is True:
         answer = Approval.approve()

@@ -11,13 +11,14 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, final
 
-from pegboard import Chunk, Redaction, Session, ToolCall, ToolResult
+from pegboard import Chunk, PegboardError, Redaction, Session, ToolCall, ToolResult
 from pegboard_inspector._json import dumps
 from pegboard_inspector._secrecy import MASK, Secrecy, withheld, without
 
-__all__ = ["Made"]
+__all__ = ["Made", "masked"]
 
 CHUNKS: Final = 500
 """Number of chunks that are kept of a call: the last ones. The result shows what the call did."""
@@ -192,6 +193,21 @@ class Made:
         written = f", {_python(arguments)}" if isinstance(arguments, dict) else f", {sent!r}" if sent.strip() else ""
         command = {"command": f"pegboard{board} call {shlex.quote(self.call.name)}{tail}"} if has_command else {}
         return {"python": f"await toolkit.call({json.dumps(self.call.name)}{written})", **command}
+
+
+def masked(record: Mapping[str, Any], session: Session) -> dict[str, Any]:
+    """A recorded call as the page shows it: without what it shows of no call."""
+    name, arguments = record["name"], _read(record["arguments"] or "")
+    schema: Any = {}
+    with suppress(PegboardError):  # it is broken, or not registered any more
+        schema = session[name].parameters
+    redact = Redaction([*_presets(session, name), *Secrecy(schema).values(arguments)])
+    if not redact.values:
+        return dict(record)
+    if isinstance(arguments, dict):
+        record = {**record, "arguments": dumps(redact.deep(arguments))}
+    shown: dict[str, Any] = redact.deep(dict(record))
+    return shown
 
 
 def _length(block: Mapping[str, Any]) -> int:

@@ -18,11 +18,11 @@ from typing import Any, Final, final
 
 from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
 from pegboard_inspector._apps import Apps, page_of, read_page
-from pegboard_inspector._calls import Made
+from pegboard_inspector._calls import Made, masked
 from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy, unmasked
-from pegboard_inspector._sources import log_counts
+from pegboard_inspector._sources import earlier_calls, log_counts
 
 __all__ = ["Desk"]
 
@@ -79,6 +79,7 @@ class Desk:
         self.title = title
         """What the page calls the board where no command line names it."""
         self.calls: dict[str, Made] = {}
+        self._began = time.time()
         self.closed = False
         self.apps = Apps()
         self._questions: dict[str, Question] = {}
@@ -124,6 +125,10 @@ class Desk:
         copies = made.copies(self.target, has_command=self.title is None)
         more = {"copies": copies, "edit": made.editable(), "page": self._page(made)}
         return {**made.state(), "result": made.outcome(), **more}
+
+    def earlier(self) -> list[dict[str, Any]]:
+        """What a journal has of calls before these, the latest first. Raises `PegboardError` if it cannot be read."""
+        return [masked(each, self.session) for each in earlier_calls(self.toolkit, self._began)]
 
     def _page(self, made: Made) -> str | None:
         return page_of(self.session[made.call.name]) if made.call.name in self.session else None

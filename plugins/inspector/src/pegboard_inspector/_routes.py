@@ -35,6 +35,7 @@ def application(desk: Desk) -> Starlette:
     """The page and its API over a desk; the guard decides which requests are allowed."""
     gets: dict[str, Callable[[str], Any]] = {
         "board": lambda _: desk.board(),
+        "earlier": lambda _: {"calls": desk.earlier()},
         "stats": lambda _: desk.toolkit.stats,
         "tools/{name}": lambda name: tool_data(desk.session, name),
         "dialects/{name}": lambda name: dialect_data(desk.session, name),

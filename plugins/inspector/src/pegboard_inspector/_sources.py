@@ -1,7 +1,8 @@
 """What live sources have beside tools: resources, prompts and a log, where they have methods by these names.
 
 A source says in `features` what it has. `list_resources`, `list_resource_templates` and `list_prompts` give records, as
-mappings or as models of pydantic; `read_resource` and `prompt_messages` give blocks; `log` gives lines.
+mappings or as models of pydantic; `read_resource` and `prompt_messages` give blocks; `log` gives lines. A journal has
+`earlier_calls`, which gives mappings.
 """
 
 from __future__ import annotations
@@ -15,15 +16,26 @@ import attrs
 from pegboard import PegboardError, Toolkit, UnknownNameError
 from pegboard.inspection import sources_of
 
-__all__ = ["features_of", "log_counts", "log_lines", "prompts_data", "read_prompt", "read_resource", "resources_data"]
+__all__ = [
+    "earlier_calls",
+    "features_of",
+    "log_counts",
+    "log_lines",
+    "prompts_data",
+    "read_prompt",
+    "read_resource",
+    "resources_data",
+]
 
 PATIENCE: Final = 60.0
 """Seconds in which a source has to answer."""
-FEATURES: Final = ("resources", "prompts")
+FEATURES: Final = ("resources", "prompts", "calls")
+EARLIER: Final = 50
+"""Number of recorded calls that the history begins with."""
 
 
 def features_of(source: Any) -> list[str]:
-    """What a source has: `resources`, `prompts`, `log`."""
+    """What a source has: `resources`, `prompts`, `calls`, `log`."""
     found = getattr(source, "features", ())
     known = found if isinstance(found, Iterable) and not isinstance(found, str) else ()
     return [*(each for each in FEATURES if each in known), *(["log"] if callable(getattr(source, "log", None)) else [])]
@@ -67,6 +79,12 @@ def log_counts(toolkit: Toolkit) -> dict[str, int]:
 def log_lines(toolkit: Toolkit, name: str) -> dict[str, Any]:
     """The lines of a source's log that are kept."""
     return {"lines": [_plain(each) for each in _source(toolkit, name, "log").log()]}
+
+
+def earlier_calls(toolkit: Toolkit, before: float) -> list[Mapping[str, Any]]:
+    """The last calls that a source has recorded before a moment, the latest first. Raises `PegboardError`."""
+    recording: list[Any] = [each for each in sources_of(toolkit) if "calls" in features_of(each)]
+    return [call for each in recording for call in each.earlier_calls(before, EARLIER)][:EARLIER]
 
 
 def _source(toolkit: Toolkit, name: str, feature: str) -> Any:

@@ -98,11 +98,12 @@ def provide_middleware(settings: Settings) -> Iterable[Middleware]:
     answers = _of_toolkit(settings)
     if answers is None:
         return ()
-    recorder = answers.recorder
+    recorder, look_up = answers.recorder, answers.looked_up
+    whole = Middleware(recorder.around, "journal", whole=True, told=recorder.hear)
     return [
-        Middleware(recorder.around, "journal", whole=True, told=recorder.hear),
-        Middleware(answers.around, "journal", answers.concerns_plain, _INNERMOST),
-        Middleware(answers.around_awaited, "journal", answers.concerns_awaited, _INNERMOST),
+        *([whole] if recorder.follows else []),
+        Middleware(answers.around, "journal", answers.concerns_plain, _INNERMOST, answer=look_up),
+        Middleware(answers.around_awaited, "journal", answers.concerns_awaited, _INNERMOST, answer=look_up),
     ]
 
 

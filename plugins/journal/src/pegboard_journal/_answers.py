@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from pegboard import Note, Tool, ToolCall, ToolResult, Verdict
+from pegboard import Note, Session, Tool, ToolCall, ToolResult, Verdict
 from pegboard_journal._cache import Cache, cache_key
 from pegboard_journal._cassette import Cassette
 from pegboard_journal._once import ELSEWHERE, Once
@@ -30,8 +30,12 @@ class _Course:
     """How far one call has come: its line of the cassette, and the key of its flight."""
 
     call: ToolCall
-    record: Record
+    record: Record | None
+    """None where there is a cache alone, and calls are not followed."""
+    shown: Tool
+    """As its session calls it."""
     tool: Tool
+    """As it is registered."""
     line: dict[str, Any] | None = None
     flight: Any = None
 
@@ -43,7 +47,7 @@ class Answers:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._recorder = recorder = Recorder(settings)
-        self._cache = Cache()
+        self._cache, self._board = Cache(), settings.cache_scope == "board"
         self._tools: WeakKeyDictionary[Any, dict[str, Tool]] = WeakKeyDictionary()
         self._once = None if recorder.store is None else Once(recorder, recorder.store)
         self._cassette = None
@@ -62,6 +66,17 @@ class Answers:
         if tool is None or self._once is None or not self._settings.runs_once(tool.name):
             return None
         return self._once.check(call, tool.name)
+
+    @property
+    def looked_up(self) -> Callable[[Tool, dict[str, Any], Session], ToolResult | None] | None:
+        """What answers calls that come to the cache at once, if there is one and no cassette comes before it."""
+        return self._look_up if self._settings.cache and self._cassette is None else None
+
+    def _look_up(self, tool: Tool, arguments: dict[str, Any], session: Session) -> ToolResult | None:
+        found = self._cache.kept(cache_key(tool, arguments, session, session.scope, board=self._board))
+        if found is not None and self._recorder.follows:
+            cast("Record", RECORD.get()).arguments = arguments
+        return found
 
     def concerns_plain(self, tool: Tool) -> bool:
         """Whether calls of a tool pass here, and its function is a plain one: they wait in their own thread."""
@@ -147,9 +162,11 @@ class Answers:
     # Steps -----------------------------------------------------------------------------------------------------
 
     def _entered(self, call: ToolCall) -> tuple[_Course, Generator[Any, Any, ToolResult | None]]:
-        record = cast("Record", RECORD.get())  # it is set around every whole call
-        record.arguments = call.arguments
-        course = _Course(call, record, cast("Tool", self._registered(record.entered.tool)))
+        record = RECORD.get() if self._recorder.follows else None
+        if record is not None:
+            record.arguments = call.arguments
+        shown = cast("Tool", call.session[call.name] if record is None else record.entered.tool)
+        course = _Course(call, record, shown, cast("Tool", self._registered(shown)))
         return course, self._steps(course)
 
     def _steps(self, course: _Course) -> Generator[Any, Any, ToolResult | None]:
@@ -158,15 +175,13 @@ class Answers:
         It yields what has to be waited for first: a flight, work that waits for the store, or None for a pause.
         """
         call = course.call
-        if self._cassette is not None:
-            answer, course.line = self._cassette.look(
-                call, course.record.entered.tool or course.tool, course.record.entered.redact
-            )
+        if self._cassette is not None and course.record is not None:
+            answer, course.line = self._cassette.look(call, course.shown, course.record.entered.redact)
             if answer is not None:
                 return answer
         seconds = self._settings.seconds_cached(course.tool)
         if seconds is not None:
-            key = cache_key(call, course.tool.schema_hash, board=self._settings.cache_scope == "board")
+            key = cache_key(course.shown, call.arguments, call.session, call.context, board=self._board)
             while isinstance(found := self._cache.look(key, call), Future):
                 landed = yield found
                 if landed is not None:
@@ -183,13 +198,15 @@ class Answers:
         return None
 
     def _begin(self, course: _Course) -> Any:
+        record = cast("Record", course.record)  # there is a store
         if self._once is not None and self._settings.runs_once(course.tool.name):
-            return self._once.begin(course.call, course.record, course.tool.name)
-        return self._recorder.intend(course.call, course.record)
+            return self._once.begin(course.call, record, course.tool.name)
+        return self._recorder.intend(course.call, record)
 
     def _over(self, course: _Course, result: ToolResult | None) -> None:
-        if result is not None and result.attempts and course.record.redact is None:
-            course.record.redact = course.call.redact  # those that were computed are known now
+        record = course.record
+        if record is not None and result is not None and result.attempts and record.redact is None:
+            record.redact = course.call.redact  # those that were computed are known now
         if course.flight is not None:
             seconds = self._settings.seconds_cached(course.tool) or 0.0
             self._cache.land(course.flight, result, seconds)

@@ -6,11 +6,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from marshal import dumps
+from typing import TYPE_CHECKING, Any, Final, final
 
-from pegboard import Note, Status, ToolCall, ToolResult
+from pegboard import Note, Session, Status, Tool, ToolCall, ToolResult
 from pegboard_journal._entry import canonical
-from pegboard_journal._results import answered, own
+from pegboard_journal._results import IMMUTABLE, answered, is_fixed, own
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -21,11 +22,29 @@ MOST: Final = 1_000
 """Answers that are kept; the oldest are forgotten."""
 
 
-class _Kept(NamedTuple):
-    result: ToolResult
-    since: float
-    until: float
-    key: Any  # it holds presets and context, so that no other object takes their place in memory
+@final
+class _Kept:
+    """An answer, from when it is and until when it counts."""
+
+    def __init__(self, result: ToolResult, since: float, until: float) -> None:
+        self.result = result
+        self.since = since
+        self.until = until
+        self._last: tuple[int, ToolResult] | None = None
+
+    def note(self, now: float) -> Note:
+        """What tells that it is not new."""
+        return Note(f"the answer comes from the cache, {int(now - self.since)} s old", kind="cached")
+
+    def at(self, now: float) -> ToolResult:
+        """The answer with that note. Those of one second are the same, if nothing in it can be changed."""
+        age, last = int(now - self.since), self._last
+        if last is not None and last[0] == age:
+            return last[1]
+        result = own(self.result, self.note(now))
+        if is_fixed(result):
+            self._last = age, result
+        return result
 
 
 @final
@@ -44,27 +63,29 @@ class _Same:
         return id(self._value)
 
 
-def cache_key(call: ToolCall, schema_hash: str, *, board: bool) -> Hashable:
-    """What has to be equal for two calls to have one answer."""
-    arguments = canonical(call.arguments)
+def cache_key(tool: Tool, arguments: dict[str, Any], session: Session, context: Any, *, board: bool) -> Hashable:
+    """What has to be equal for two calls to have one answer. `context` is that of the call, or its session's."""
+    known = _exact(arguments)
     if board:
-        return call.name, schema_hash, arguments
-    session = call.session
-    who = session.id or _Same(next(session.lineage()))
-    presets = tuple((name, *map(_Same, preset)) for name, preset in sorted(session.presets_of(call.name).items()))
-    context = call.context
-    given = () if context is session.scope else tuple(map(_Same, _objects(context, session.scope)))
-    return call.name, schema_hash, arguments, who, presets, given
+        return tool.name, tool.definition, known
+    who, presets = session.id or session, session.presets_of(tool.name)
+    if not presets and context is session.scope:
+        return tool.name, tool.definition, known, who
+    filled = tuple((name, *map(_Same, preset)) for name, preset in sorted(presets.items()))
+    return tool.name, tool.definition, known, who, filled, _brought(context, session.scope)
 
 
-def _objects(context: Any, outer: Any) -> list[Any]:
-    """What a call brings in its context, by its levels inside those of the session."""
-    found = []
-    while context is not None and context is not outer:
-        found += [given for _, given in context._objects]
-        found += [] if context._passed_on is None else [context._passed_on]
-        context = context.wider
-    return found
+def _exact(arguments: dict[str, Any]) -> str | bytes:
+    """Arguments as a text that equal data share, and no other data: 1, 1.0 and true are equal to Python alone."""
+    if IMMUTABLE.issuperset(map(type, arguments.values())):
+        return dumps(sorted(arguments.items()), 2)  # in half the time of JSON; later versions mark shared objects
+    return canonical(arguments)
+
+
+def _brought(context: Any, outer: Any) -> Hashable:
+    """The objects that a call brings in its context, beyond those of its session, and what they are found by."""
+    found = tuple((key, _Same(given)) for key, given in context.given())
+    return found[: len(found) - len(list(outer.given()))]
 
 
 @final
@@ -77,6 +98,12 @@ class Cache:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._flights: dict[Hashable, Future[ToolResult | None]] = {}
 
+    def kept(self, key: Hashable) -> ToolResult | None:
+        """A kept answer."""
+        kept = self._kept.get(key)  # in one step: no lock is needed
+        now = self._clock()
+        return kept.at(now) if kept is not None and now < kept.until else None
+
     def look(self, key: Hashable, call: ToolCall) -> ToolResult | Future[ToolResult | None] | None:
         """A kept answer, the flight of an equal call, or None: then this call is the flight, and has to `land`."""
         from concurrent.futures import Future
@@ -85,10 +112,7 @@ class Cache:
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None and now < kept.until:
-                age = now - kept.since
-                return answered(
-                    call, kept.result, Note(f"the answer comes from the cache, {age:.0f} s old", kind="cached")
-                )
+                return answered(call, kept.result, kept.note(now))
             flight = self._flights.get(key)
             if flight is None:
                 self._flights[key] = Future()
@@ -101,7 +125,7 @@ class Cache:
         with self._lock:
             flight = self._flights.pop(key, None)
             if result is not None and result.status is Status.SUCCESS:
-                self._kept[key] = _Kept(result, now, now + seconds, key)
+                self._kept[key] = _Kept(result, now, now + seconds)
                 self._kept.move_to_end(key)
                 while len(self._kept) > MOST:
                     self._kept.popitem(last=False)

@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
 
 from pegboard import Redaction, Status, Tool, ToolCall, ToolResult
-from pegboard_journal._entry import RUNNING, Row, canonical, decoded, fingerprint, plain
+from pegboard_journal._entry import PRUNED, RUNNING, Row, canonical, decoded, fingerprint, plain
 from pegboard_journal._results import refused, to_data
 from pegboard_journal._settings import Settings, age
-from pegboard_journal._store import JournalError, Store
+from pegboard_journal._store import CURRENT, JournalError, Store
 from pegboard_journal._urls import opened
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Record:
     """That of a tool that runs once."""
     keeps: bool = False
     """Whether the result is kept for who calls with that key again."""
+    texts: dict[str, tuple[Any, str]] = attrs.field(factory=dict)
+    """Arguments and result as text without secrets, each with what it was made of."""
 
 
 RECORD: Final[ContextVar[Record | None]] = ContextVar("pegboard-journal", default=None)
@@ -69,11 +72,12 @@ def has_effect(tool: Tool) -> bool:
 
 @final
 class Recorder:
-    """Records the calls of one toolkit. Without a store it only follows them, for cassette and cache."""
+    """Records the calls of one toolkit. Without a store it only `follows` them for a cassette, and not for a cache."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store: Store | None = None if settings.url is None else opened(settings.url)
+        self.follows = self.store is not None or settings.replays
         self._prefix = secrets.token_hex(4)
         self._count = count(1).__next__
         self._missing = 0
@@ -108,6 +112,20 @@ class Recorder:
         """Gives what closes the journal."""
         return self.close
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What the inspector finds here: `earlier_calls`, where calls are recorded."""
+        return () if self.store is None else ("calls",)
+
+    def earlier_calls(self, before: float, most: int) -> list[dict[str, Any]]:
+        """The last calls that began before a moment, the latest first, with arguments and results as they are kept.
+
+        Raises `JournalError` if they cannot be read.
+        """
+        where = f"this.started < ? AND this.status <> '{PRUNED}' AND {CURRENT}"
+        rows = [] if self.store is None else self.store.rows(where, before, order="seq DESC", limit=most)
+        return [_shown(row) for row in rows]
+
     def failed(self, error: JournalError) -> None:
         """Count a row that could not be written."""
         self._missing += 1
@@ -126,6 +144,8 @@ class Recorder:
             session = call.session.id
         now = time.time()
         record = Record(call, call.redact, parent, session, self._new_id(now), now, time.perf_counter())
+        if self.store is not None and call.shared is not None:
+            call.shared["texts"] = partial(_texts, record)
         token = RECORD.set(record)
         result = None
         try:
@@ -185,7 +205,6 @@ class Recorder:
         tool, session = entered.tool, entered.session
         shown = redact if redact is not None and redact.values else str
         origin = None if tool is None else tool.origin
-        arguments = decoded(entered.arguments) if record.arguments is _UNREAD else record.arguments
         return Row(
             id=record.id,
             call_id=plain(shown(entered.call_id)) or "",
@@ -198,20 +217,18 @@ class Recorder:
             parent=None if record.parent is None else plain(shown(record.parent)),
             backend=None if tool is None else tool.options.backend,
             started=record.started,
-            arguments=self._content(arguments, redact),
+            arguments=self._content(_arguments, record),
             key=None if record.key is None else plain(shown(record.key)),
             **members,
         )
 
-    def _content(self, data: Any, redact: Redaction | None) -> str | None:
-        """What is kept of arguments or a result: never a secret, in no form."""
+    def _content(self, text: Callable[..., str | None], *of: Any) -> str | None:
+        """What is kept of arguments or a result, of which that makes the text."""
         settings = self.settings
-        if settings.content == "none" or redact is None:
-            return None
-        text = redact(canonical(redact.deep(data))) if redact.values else canonical(data)
-        if settings.content == "redacted":
-            return text
-        return fingerprint(text, settings.key if settings.content == "keyed" else None)
+        found = None if settings.content == "none" else text(*of)
+        if found is None or settings.content == "redacted":
+            return found
+        return fingerprint(found, settings.key if settings.content == "keyed" else None)
 
     def _outcome(self, record: Record, result: ToolResult | None) -> Row:
         follows = None if record.intent is None else record.intent.seq
@@ -223,14 +240,13 @@ class Recorder:
         return self._row(record, name, follows=follows, decided_by=record.decided_by, **ending)
 
     def _ending(self, record: Record, result: ToolResult) -> dict[str, Any]:
-        redact, fault = record.redact, result.error
-        data = fault.message if fault is not None else result.text if result.data is None else result.data
+        redact = record.redact
         denied = result.status is Status.DENIED
         return {
             "duration": result.duration,
             "status": result.status.value,
             "attempts": result.attempts,
-            "result": self._content(data, redact),
+            "result": self._content(_result, record, result),
             "decided_by": record.decided_by or ("permission" if denied else None),
             "kept": canonical(to_data(result, redact or Redaction())) if record.keeps and _is_final(result) else None,
         }
@@ -320,6 +336,41 @@ class Recorder:
             thread.shutdown()
         if self.store is not None:
             self.store.close()
+
+
+def _texts(record: Record, result: ToolResult) -> tuple[str | None, str | None]:
+    return _arguments(record), _result(record, result)
+
+
+def _arguments(record: Record) -> str | None:
+    if record.arguments is _UNREAD:
+        record.arguments = decoded(record.entered.arguments)
+    return _text(record, "arguments", record.arguments, record.arguments)
+
+
+def _result(record: Record, result: ToolResult) -> str | None:
+    fault = result.error
+    data = fault.message if fault is not None else result.text if result.data is None else result.data
+    return _text(record, "result", result, data)
+
+
+def _text(record: Record, name: str, source: Any, data: Any) -> str | None:
+    """JSON text without secrets, in no form; it is made once of each source. None where the secrets are not known."""
+    redact, known = record.redact, record.texts.get(name)
+    if redact is None:
+        return None
+    if known is None or known[0] is not source:
+        text = redact(canonical(redact.deep(data))) if redact.values else canonical(data)
+        record.texts[name] = known = source, text
+    return known[1]
+
+
+def _shown(row: Row) -> dict[str, Any]:
+    names = ("started", "duration", "status", "arguments", "result")
+    answered = row.status == Status.SUCCESS and not row.attempts
+    key = " with the same key" if row.key else ""
+    notes = [f"it did not run: it was given the answer of an earlier call{key}"] if answered else []
+    return {"id": row.call_id, "name": row.tool, "notes": notes, **{name: getattr(row, name) for name in names}}
 
 
 def _name(value: Any) -> str | None:

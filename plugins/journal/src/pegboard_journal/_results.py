@@ -23,13 +23,13 @@ from pegboard import (
     VideoBlock,
 )
 
-__all__ = ["answered", "from_data", "own", "refused", "to_data", "without_secrets"]
+__all__ = ["IMMUTABLE", "answered", "from_data", "is_fixed", "own", "refused", "to_data", "without_secrets"]
 
 _BLOCKS: Final[Mapping[str, Any]] = {
     cls.__name__.removesuffix("Block").lower(): cls
     for cls in (AudioBlock, DataBlock, FileBlock, ImageBlock, LinkBlock, TextBlock, VideoBlock)
 }
-_IMMUTABLE: Final = (str, int, float, bool, type(None))
+IMMUTABLE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def to_data(result: ToolResult, redact: Redaction | None) -> dict[str, Any]:
@@ -77,13 +77,18 @@ def answered(call: ToolCall, result: ToolResult, note: Note) -> ToolResult:
     return _copied(result, call.id, call.name, (*call.notes, note))
 
 
-def own(result: ToolResult) -> ToolResult:
-    """A copy of a result, for who keeps it while its caller may change it."""
-    return _copied(result, result.call_id, result.name, ())
+def own(result: ToolResult, *notes: Note) -> ToolResult:
+    """A copy of a result with other notes, for who keeps it while its caller may change it."""
+    return _copied(result, result.call_id, result.name, notes)
+
+
+def is_fixed(result: ToolResult) -> bool:
+    """Whether there is nothing in the data of a result that its caller could change."""
+    return type(result.data) in IMMUTABLE and type(result.value) in IMMUTABLE
 
 
 def _copied(result: ToolResult, call_id: str, name: str, notes: tuple[Note, ...]) -> ToolResult:
-    data = result.data if isinstance(result.data, _IMMUTABLE) else deepcopy(result.data)
+    data = result.data if type(result.data) in IMMUTABLE else deepcopy(result.data)
     return ToolResult(
         call_id,
         name,
@@ -95,7 +100,7 @@ def _copied(result: ToolResult, call_id: str, name: str, notes: tuple[Note, ...]
         notes=notes,
         attachments=result.attachments,
         metadata=result.metadata,
-        value=result.value if isinstance(result.value, _IMMUTABLE) else deepcopy(data),
+        value=result.value if type(result.value) in IMMUTABLE else deepcopy(data),
     )
 
 

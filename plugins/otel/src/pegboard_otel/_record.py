@@ -144,7 +144,7 @@ class Recorder:
 
     def _begun(self, call: EnteredCall) -> Callable[[ToolResult | None], None]:
         """Begin a span and make it the current one; what is returned ends it."""
-        tool, redact = call.tool, call.redact
+        tool = call.tool
         started = perf_counter()
         common = _common(tool, call.agent)
         if self._tracer is None:
@@ -157,7 +157,7 @@ class Recorder:
         # As it was sent: a tool may change what it is given.
         sent = _as_text(call.arguments) if self._content and span.is_recording() else None
         token = context.attach(context.set_value(_HERE, span, trace.set_span_in_context(span)))
-        return partial(self._end, span, token, sent, started, common, redact)
+        return partial(self._end, span, token, call, sent, started, common)
 
     def _measure(self, started: float, common: _Attributes, result: ToolResult | None) -> None:
         """Measure a call as `toolkit.stats` counts it: one of a name without a tool is none."""
@@ -173,24 +173,24 @@ class Recorder:
         self,
         span: Span,
         token: Any,
+        call: EnteredCall,
         sent: str | None,
         started: float,
         common: _Attributes,
-        redact: Redaction | None,
         result: ToolResult | None,
     ) -> None:
         try:
             self._measure(started, common, result)  # while the span is the current one: an exemplar names it
             if span.is_recording():
-                self._describe(span, sent, result, redact, common.get(NAME))
+                self._describe(span, call, sent, result, common.get(NAME))
         finally:
             context.detach(token)
             span.end()
 
     def _describe(
-        self, span: Span, sent: str | None, result: ToolResult | None, redact: Redaction | None, recorded: Any
+        self, span: Span, call: EnteredCall, sent: str | None, result: ToolResult | None, recorded: Any
     ) -> None:
-        error = _error_of(result)
+        error, redact = _error_of(result), call.redact
         message = None
         if result is not None:
             span.set_attribute("gen_ai.tool.call.id", _cut(result.call_id, MAX_NAME))
@@ -206,7 +206,7 @@ class Recorder:
                     span.add_event("pegboard.answer", {"pegboard.answer.from": note.kind})
             if self._content and redact is not None:
                 message = None if result.error is None else _cut(redact(result.error.message), MAX_CONTENT)
-                _tell_content(span, sent, result, redact)
+                _tell_content(span, call, sent, result, redact)
         if error:
             span.set_attributes(error)
             span.set_status(StatusCode.ERROR, message)
@@ -273,11 +273,22 @@ def _error_of(result: ToolResult | None) -> dict[str, str]:
     return {"error.type": result.status.value if raised is None else _cut(type(raised).__qualname__, MAX_NAME)}
 
 
-def _tell_content(span: Span, sent: str | None, result: ToolResult, redact: Redaction) -> None:
-    answer = None if result.is_error else _as_text(redact.deep(result.text if result.data is None else result.data))
-    for name, text in (("arguments", sent), ("result", answer)):
-        if text is not None:  # redacted as text too: some forms of a secret only exist there
-            span.set_attribute(f"gen_ai.tool.call.{name}", _cut(redact(text), MAX_CONTENT))
+def _tell_content(span: Span, call: EnteredCall, sent: str | None, result: ToolResult, redact: Redaction) -> None:
+    texts = (call.shared or {}).get("texts")
+    arguments, answer = _redacted(sent, result, redact) if texts is None else texts(result)
+    for name, text in (("arguments", arguments), ("result", None if result.is_error else answer)):
+        if text is not None:
+            span.set_attribute(f"gen_ai.tool.call.{name}", _cut(text, MAX_CONTENT))
+
+
+def _redacted(sent: str | None, result: ToolResult, redact: Redaction) -> tuple[str | None, str | None]:
+    """Arguments and result as text without secrets, where no journal has made it."""
+    data = None if result.is_error else result.text if result.data is None else result.data
+    if not redact.values:
+        return sent, _as_text(data)
+    answer = _as_text(redact.deep(data))
+    # As text too: some forms of a secret only exist there.
+    return sent and redact(sent), answer and redact(answer)
 
 
 def _cut(text: str, limit: int) -> str:

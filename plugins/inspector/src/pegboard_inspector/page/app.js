@@ -5,6 +5,7 @@ import { sidebar } from "./board.js";
 import { approvals, attempt, cards } from "./calls.js";
 import { cost } from "./cost.js";
 import { button, code, disclosure, fill, h } from "./dom.js";
+import { earlier } from "./earlier.js";
 import { print } from "./json.js";
 import { FEATURES, isThere, source } from "./sources.js";
 import { tool } from "./tool.js";
@@ -42,7 +43,7 @@ async function show({ moved = false } = {}) {
   shown = null;
   if (view === "tools" && name === null) fill(main, welcome());
   else if (view === "tools") shown = await tool(name, main, signal, moved);
-  else if (view === "calls") fill(main, h("h1", {}, "Calls"), state.calls.size ? "" : h("p", { class: "hint" }, "Nothing was called yet."), cards(() => true, { signal, link: true }));
+  else if (view === "calls") fill(main, h("h1", {}, "Calls"), state.calls.size ? "" : h("p", { class: "hint" }, "Nothing was called yet."), cards(() => true, { signal, link: true }), earlier(signal));
   else if (view in FEATURES) await source(view, name, main, signal);
   else if (view === "model") await model(name, signal);
   else await board(signal);

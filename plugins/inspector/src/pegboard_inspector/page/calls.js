@@ -7,7 +7,7 @@ import { button, code, copyable, disclosure, fill, fresh, h } from "./dom.js";
 import { form, problems } from "./form.js";
 import { parse, print } from "./json.js";
 
-const WORDS = {
+export const WORDS = {
   pending: "starting", awaiting_approval: "waits for approval", running: "running", success: "success", error: "error",
   invalid: "invalid", not_found: "not found", inactive: "inactive", denied: "denied", timeout: "timeout",
   cancelled: "cancelled", suspended: "waits for an answer",
@@ -15,8 +15,8 @@ const WORDS = {
 const GOOD = new Set(["success"]);
 const LIVE = new Set(["pending", "running", "awaiting_approval", "suspended"]);
 
-const tone = (status) => (GOOD.has(status) ? "good" : LIVE.has(status) ? "live" : "bad");
-const duration = (took) => (took < 1 ? `${(took * 1000).toFixed(took < 0.01 ? 1 : 0)} ms` : `${took.toFixed(1)} s`);
+export const tone = (status) => (GOOD.has(status) ? "good" : LIVE.has(status) ? "live" : "bad");
+export const duration = (took) => (took < 1 ? `${(took * 1000).toFixed(took < 0.01 ? 1 : 0)} ms` : `${took.toFixed(1)} s`);
 
 /** Report that something could not be done, where the user requested it. */
 export const attempt = async (work, place) => {
@@ -123,7 +123,8 @@ export function card(id, { edit, ended, signal, link = false }) {
   return element;
 }
 
-function pretty(text) {
+/** JSON text with line breaks; other text as it is. */
+export function pretty(text) {
   try {
     return print(parse(text), "  ");
   } catch {

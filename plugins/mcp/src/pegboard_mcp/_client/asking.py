@@ -131,7 +131,9 @@ class Asking:
             return reply if form is None or reply.action != "accept" else self._accept(message, form, given)
         if approver is None:
             return self._leave_open(parameters)
-        request = ApprovalRequest(self._tool, self._call.id, self._call.arguments, message, shown)
+        request = ApprovalRequest(
+            self._tool, self._call.id, self._call.arguments, message, shown, session=self._call.session
+        )
         try:
             decision = _decision(await self._answered(approver, request), form)
         except Suspend:
