@@ -14,7 +14,7 @@ from pegboard_schemas._witness import Search
 __all__ = ["Comparison", "compared_schemas", "members_of"]
 
 _MOST_CHECKS: Final = 4_000
-"""Checks of values in one comparison: about a second."""
+"""Checks of values in one direction: a second or less."""
 _PLAIN: Final = {"type", "properties", "required", "additionalProperties"}
 
 
@@ -42,12 +42,13 @@ def compared_schemas(
     With `member`, one of `members_of(before, after)`, only what the two say of that member counts; the values are whole
     objects. Raises `RegistrationError` for a schema that cannot be used.
     """
-    sides = [_side(schema, where) for schema, where in ((before, "the earlier schema"), (after, "the later schema"))]
+    sides = _side(before, "the earlier schema"), _side(after, "the later schema")
+    keeps_all, adds_nothing = _is_within(*sides, member), _is_within(*sides[::-1], member)
     return Comparison(
-        lost=_witness(sides[0], sides[1], member),
-        gained=_witness(sides[1], sides[0], member),
-        keeps_all=_is_within(sides[0], sides[1], member),
-        adds_nothing=_is_within(sides[1], sides[0], member),
+        lost=() if keeps_all else _witness(*sides, member),
+        gained=() if adds_nothing else _witness(*sides[::-1], member),
+        keeps_all=keeps_all,
+        adds_nothing=adds_nothing,
     )
 
 
@@ -66,10 +67,11 @@ def members_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]
 
 def _side(schema: Mapping[str, Any] | bool, where: str) -> Side:
     whole = asserted(schema) if isinstance(schema, bool) else schema
-    return Side(whole, where, _MOST_CHECKS)
+    return Side(whole, where)
 
 
 def _witness(good: Side, bad: Side, member: str | None) -> tuple[Any, ...]:
+    good.left = bad.left = _MOST_CHECKS
     for value in Search(good, bad, member).values(good.root, bad.root).refused:
         if good.accepts(value, good.root) and bad.refuses(value, bad.root) and _is_blamed(bad, member, value):
             return (value,)
@@ -87,6 +89,7 @@ def _is_blamed(bad: Side, member: str | None, value: Any) -> bool:
 
 
 def _is_within(small: Side, big: Side, member: str | None) -> bool:
+    small.left = big.left = _MOST_CHECKS
     proof = Proof(small, big)
     if member is None:
         return proof.holds(small.root, big.root)

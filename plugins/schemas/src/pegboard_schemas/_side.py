@@ -77,7 +77,7 @@ class Side:
     Each question is a check by jsonschema, with patterns matched by RE2. `left` is how many more may be asked.
     """
 
-    def __init__(self, schema: Mapping[str, Any], where: str, left: int) -> None:
+    def __init__(self, schema: Mapping[str, Any], where: str) -> None:
         found = judged(schema, where, refuses_many=False)
         judge = Judge(found.judge.survey, _with_formats(found.judge.keywords))
         self._check = ForeignSchema(schema, where, judge=judge)
@@ -85,7 +85,7 @@ class Side:
         self.root = dict(schema)
         # In older drafts `items` and the neighbours of `$ref` mean other things.
         self.is_known = "2020-12" in str(schema.get("$schema", "2020-12"))
-        self.left = left
+        self.left = 0
 
     def accepts(self, value: Any, part: Any) -> bool:
         """Whether a part of the schema surely accepts a value."""

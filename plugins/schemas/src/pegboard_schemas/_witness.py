@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -143,8 +144,8 @@ class Search:
         pool = self.values(others[0], others[1], depth + 1).every
         patterns = [*g.get("patternProperties", {}), *b.get("patternProperties", {})]
         asked = [{"type": "string", **asserted(each.get("propertyNames", True))} for each in (g, b)]
-        names = self.values(asked[0], asked[1], depth + 1).every
-        names += [text for pattern in patterns for text in islice(_matching(pattern), 3)]
+        names = [text for pattern in patterns for text in islice(_matching(pattern), 3)]
+        names += self.values(asked[0], asked[1], depth + 1).every
         for name in [*names, *_SURPLUS[:2]]:
             yield from ({**base, name: value} for value in pool[:_ENOUGH])
             for pattern in patterns:
@@ -230,7 +231,7 @@ def _distinct(values: Iterator[Any]) -> Iterator[Any]:
 def _matching(pattern: str) -> Iterator[str]:
     """Texts that a simple pattern finds something in: its shortest form, with each choice and repeat varied."""
     try:
-        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]
+        parsed = import_module("re._parser").parse(pattern)  # that which `re` itself compiles from
     except (re.error, OverflowError, RecursionError):
         return
     for variant in range(12):

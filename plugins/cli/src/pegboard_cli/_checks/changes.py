@@ -20,6 +20,7 @@ Step = Literal["major", "minor", "patch"]
 CLASSES: Final[tuple[Class, ...]] = ("breaking", "unproven", "widening", "text")
 """The gravest first."""
 _STEPS: Final[Mapping[Class, Step]] = {"breaking": "major", "unproven": "major", "widening": "minor", "text": "patch"}
+_LONGEST: Final = 200
 _ASKS: Final = ("never", "sometimes", "always")
 # Values of hints, the safest first; None says nothing, which may be either.
 _HINTS: Final = {
@@ -34,7 +35,7 @@ Pinned = Mapping[str, Any]
 
 @frozen
 class Change:
-    """A change of one tool at one place. `witness` is a value that shows it, `reason` says which way."""
+    """A change of one tool at one place. `witness` is a value that shows it, `reason` says so in words."""
 
     tool: str
     path: str
@@ -129,7 +130,7 @@ def _returns(old: Pinned | None, new: Pinned | None) -> Iterator[Found]:
 
 
 def _judged(old: Pinned, new: Pinned, member: str | None, words: tuple[str, str]) -> tuple[Class, Any, str]:
-    """The class of a change of a schema, its witness, and what became of that."""
+    """The class of a change of a schema, its witness, and the reason in words."""
     from pegboard_schemas import compared_schemas
 
     try:
@@ -137,13 +138,18 @@ def _judged(old: Pinned, new: Pinned, member: str | None, words: tuple[str, str]
     except RegistrationError as error:
         return "unproven", None, str(error)
     if found.lost:
-        return "breaking", found.lost[0], words[0]
+        return "breaking", found.lost[0], f"{words[0]}: {_shown(found.lost[0])}"
     if found.keeps_all and found.gained:
-        return "widening", found.gained[0], words[1]
+        return "widening", found.gained[0], f"{words[1]}: {_shown(found.gained[0])}"
     if found.keeps_all and found.adds_nothing:
         return "text", None, "another text"
     known = "nothing breaks, and whether anything is new" if found.keeps_all else "whether anything breaks"
     return "unproven", None, f"{known} is not known"
+
+
+def _shown(witness: Any) -> str:
+    text = dumps(witness, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _sorted(schema: Any) -> str:

@@ -11,14 +11,13 @@ from pegboard_cli._checks.changes import CLASSES, Change, changes_between, step_
 from pegboard_cli._checks.lockfile import LOCK, Lock
 from pegboard_cli._options import ToolkitOptions, json_option, toolkit_options
 from pegboard_cli._output import exits
-from pegboard_cli._output.printing import clean, console, dumps, note, plain, print_json, print_table
+from pegboard_cli._output.printing import clean, console, note, plain, print_json, print_table
 from pegboard_cli._toolkit import opened
 from pegboard_policy import unenforced
 
 __all__ = ["command"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_LONGEST = 200
 
 
 @click.command("lock")
@@ -97,12 +96,7 @@ def _print(changes: list[Change]) -> None:
     if not changes:
         click.echo("No tool has changed.")
         return
-    rows = sorted(changes, key=lambda each: CLASSES.index(each.kind))
-    print_table(console(), ["Class", "Tool", "Where", "What"], [_row(each) for each in rows])
+    ordered = sorted(changes, key=lambda each: CLASSES.index(each.kind))
+    rows = [[each.kind, each.tool, each.path, each.reason] for each in ordered]
+    print_table(console(), ["Class", "Tool", "Where", "What"], rows)
     click.echo(f"\nstep: {step_of(changes)}")
-
-
-def _row(change: Change) -> list[str]:
-    witness = "" if change.witness is None else f": {dumps(change.witness, ensure_ascii=False)}"
-    shown = witness if len(witness) <= _LONGEST else f"{witness[:_LONGEST]}..."
-    return [change.kind, change.tool, change.path, f"{change.reason}{shown}"]

@@ -16,8 +16,9 @@ from attrs import frozen
 __all__ = ["Python", "find_pythons", "plain_environment"]
 
 _MINORS: Final = range(11, 30)
+"""Versions of Python 3 that Pegboard may run on."""
 _ASK: Final = "import sys; print(sys.version.split()[0], sys.executable)"
-_ANSWER: Final = re.compile(r"((3\.\d+)\.\d+)\S* (.+)")
+_ANSWER: Final = re.compile(r"((3\.(\d+))\.\d+)\S* (.+)")
 
 
 @frozen
@@ -34,9 +35,9 @@ def find_pythons() -> dict[str, Python]:
     found: dict[str, Python] = {}
     for command in _commands():
         match = _ANSWER.match(_answer(command))
-        if match:
+        if match and int(match[3]) in _MINORS:
             # Where it really is: what is on the path may lead elsewhere from another directory.
-            found.setdefault(match[2], Python(match[2], match[1], match[3]))
+            found.setdefault(match[2], Python(match[2], match[1], match[4]))
     return dict(sorted(found.items(), key=lambda each: [*map(int, each[0].split("."))]))
 
 
