@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from pegboard.inspection import digest
 from tests.plugins.cli.command import Outcome
 
+pytest.importorskip("pegboard_schemas")
 Run = Callable[..., Outcome]
 Parts = dict[str, Any]
 

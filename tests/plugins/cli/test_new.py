@@ -159,8 +159,8 @@ def test_from_an_empty_folder_to_a_published_pack(tmp_path: Path) -> None:
     """By the commands of the page and of the README that is written: each of them, in its order."""
     wheels = tmp_path / "wheels"
     author = Environment(tmp_path / "author", wheels)
-    sources = [*(ROOT / part for part in WRITTEN), later_core(tmp_path / "core")]
-    author.pip("wheel", "--no-deps", "--wheel-dir", str(wheels), *map(str, sources), cwd=tmp_path)
+    for sources in ([ROOT / part for part in WRITTEN], [later_core(tmp_path / "core")]):
+        author.pip("wheel", "--no-deps", "--wheel-dir", str(wheels), *map(str, sources), cwd=tmp_path)
     author.pip("install", "pegboard-cli", cwd=tmp_path)
 
     author.run("pegboard", "new", "acme-dice", cwd=tmp_path)

@@ -143,9 +143,9 @@ class Search:
         others = [each.get("additionalProperties", True) for each in (g, b)]
         pool = self.values(others[0], others[1], depth + 1).every
         patterns = [*g.get("patternProperties", {}), *b.get("patternProperties", {})]
-        asked = [{"type": "string", **asserted(each.get("propertyNames", True))} for each in (g, b)]
+        limits = [{"type": "string", **asserted(each.get("propertyNames", True))} for each in (g, b)]
         names = [text for pattern in patterns for text in islice(_matching(pattern), 3)]
-        names += self.values(asked[0], asked[1], depth + 1).every
+        names += self.values(limits[0], limits[1], depth + 1).every
         for name in [*names, *_SURPLUS[:2]]:
             yield from ({**base, name: value} for value in pool[:_ENOUGH])
             for pattern in patterns:
@@ -217,11 +217,11 @@ def _size(value: Any) -> int:
 
 
 def _distinct(values: Iterator[Any]) -> Iterator[Any]:
-    seen = set()
+    known = set()
     for value in values:
         key = repr(value)
-        if key not in seen:
-            seen.add(key)
+        if key not in known:
+            known.add(key)
             yield value
 
 

@@ -52,7 +52,7 @@ def _list(ctx: click.Context, parameter: click.Parameter, value: str) -> list[st
 @json_option
 @traceback_option
 def command(path: Path, cores: list[str], versions: list[str], as_json: bool) -> int:
-    """Try a pack as its users will have it.
+    """Try a pack's wheel in fresh environments.
 
     Builds the wheel of the pack in PATH, by default the current directory, and installs it into a fresh environment for
     each core and each Python. Checks conformance there, and runs the pack's own tests from a copy, where only the
@@ -64,7 +64,7 @@ def command(path: Path, cores: list[str], versions: list[str], as_json: bool) ->
     with TemporaryDirectory(prefix="pegboard-test-pack-") as folder:
         trials, checkout = _begin(path.resolve(), Path(folder))
         outcomes = [
-            _told(trials.run(python, core))
+            _reported(trials.run(python, core))
             for core in _cores(cores, trials.wheel, checkout)
             for python in _pythons(versions, trials.wheel)
         ]
@@ -110,29 +110,29 @@ def _requirements(project: Mapping[str, Any]) -> list[str]:
     return [each for requirements in several for each in requirements if isinstance(each, str)]
 
 
-def _cores(asked: list[str], wheel: Wheel, checkout: list[Path]) -> Iterator[Core]:
+def _cores(wanted: list[str], wheel: Wheel, checkout: list[Path]) -> Iterator[Core]:
     """The cores to try with, and what to install for each."""
     own = [str(path) for path in checkout if path.name.startswith("pegboard-")]
-    for each in asked or [_NEWEST]:
+    for each in wanted or [_NEWEST]:
         if each == _LOWEST and wheel.lowest_core is not None:
             yield each, (f"pegboard=={wheel.lowest_core}",)
         elif each in (_LOWEST, _NEWEST):
-            yield (each, tuple(own)) if own and not asked else (each, ())
+            yield (each, tuple(own)) if own and not wanted else (each, ())
         else:
             yield each, (f"pegboard=={each}",)
 
 
-def _pythons(asked: list[str], wheel: Wheel) -> Iterator[Python | str]:
-    """The Pythons of this machine that were asked for, by their version where there is none."""
+def _pythons(wanted: list[str], wheel: Wheel) -> Iterator[Python | str]:
+    """The Pythons of this machine that the option names, by their version where there is none."""
     found = find_pythons()
-    if asked:
+    if wanted:
         by_release = {each.release: each for each in found.values()}
-        yield from (found.get(each) or by_release.get(each) or each for each in asked)
+        yield from (found.get(each) or by_release.get(each) or each for each in wanted)
         return
     yield from (each for each in found.values() if admits(wheel.python, each.release))
 
 
-def _told(outcome: Outcome) -> Outcome:
+def _reported(outcome: Outcome) -> Outcome:
     state = "passed" if outcome.passed else "failed"
     note(f"Python {outcome.python}, core {outcome.core}: {state} after {outcome.seconds} s")
     return outcome

@@ -101,9 +101,9 @@ class Trials:
             return "failed"
         found = json.loads(printed.splitlines()[-1])
         outcome.core = found["core"]
-        told = [f"{check}: {what}\n    {remedy}" for check, what, remedy in found["findings"]]
-        outcome.reason = _joined(outcome.reason, *told)
-        return "failed" if told else "passed"
+        faults = [f"{check}: {what}\n    {remedy}" for check, what, remedy in found["findings"]]
+        outcome.reason = _joined(outcome.reason, *faults)
+        return "failed" if faults else "passed"
 
     def _tests(self, environment: Environment, copy: Path, outcome: Outcome) -> Result:
         """The pack's own tests, where the installed wheel is all that can be imported of it."""
