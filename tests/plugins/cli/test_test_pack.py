@@ -6,12 +6,15 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
-from pegboard_cli._trials.pythons import find_pythons
+from pegboard_cli._trials.environment import Environment, Installer
+from pegboard_cli._trials.pythons import Python, find_pythons
+from pegboard_cli._trials.trial import Trials
 from pegboard_cli._trials.wheel import admits, read_wheel
 from tests.plugins.cli.command import Outcome
 
@@ -83,7 +86,7 @@ def hashed(text: str) -> str:
 
 
 def write_pack(folder: Path, test: str = "", *, plugin: str = "dice", well: bool = True) -> Path:
-    """A pack that can be built without an index."""
+    """A pack that can be built without an index; with no tests unless there is one."""
     files = {
         "pyproject.toml": PROJECT,
         "backend.py": BACKEND,
@@ -104,9 +107,18 @@ def write_pack(folder: Path, test: str = "", *, plugin: str = "dice", well: bool
     return folder
 
 
+@pytest.fixture(scope="module")
+def python_with_pip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Made once: the command would make one each time, where its own Python has no pip."""
+    folder = tmp_path_factory.mktemp("installer")
+    return str(Environment.make(sys.executable, folder / "env", with_pip=True).python)
+
+
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_with_pip: str) -> Path:
     """A folder of wheels in the place of the index, named by pip's own variables; no checkout is looked at."""
+    installer = partial(Installer, python=python_with_pip)
+    monkeypatch.setattr("pegboard_cli._commands.test_pack.Installer", installer)
     folder = tmp_path / "index"
     for version in ("0.1", "0.2.4"):
         wheel(folder, "pegboard", version, {"pegboard.py": ""})
@@ -130,6 +142,7 @@ assert not Path("src").exists()
 """
 
 
+@pytest.mark.slow
 def test_table_of_environments(index: Path, here: Path, run: Run) -> None:
     write_pack(here / "dice", TEST)
     told = run("test-pack", "dice", "--python", f"{HERE},3.99", "--core", "lowest,newest,0.9", "--json")
@@ -161,11 +174,13 @@ def test_what_fails_is_said(index: Path, here: Path, run: Run) -> None:
     assert "mend it" in told.out
 
 
-@pytest.mark.slow
-def test_a_pack_without_tests(index: Path, here: Path, run: Run) -> None:
-    write_pack(here)
-    (row,) = run("test-pack", "--python", HERE, "--json").data["environments"]
-    assert (row["conformance"], row["tests"], row["passed"]) == ("passed", "none", True)
+def test_an_environment_that_cannot_be_made_is_a_row(here: Path) -> None:
+    path = wheel(here, "acme-dice", "1", {}, "Requires-Dist: pegboard")
+    trials = Trials(read_wheel(path), here, {}, here, Installer(here), here)
+    absent = trials.run("3.99", ("newest", ()))
+    assert (absent.to_dict()["passed"], absent.reason) == (False, "there is no Python 3.99 on this machine")
+    broken = trials.run(Python("3.12", "3.12.1", sys.executable + "-gone"), ("newest", ()))
+    assert (broken.passed, broken.installed, "-gone" in broken.reason) == (False, "failed", True)
 
 
 class TestCannotBegin:
@@ -179,14 +194,13 @@ class TestCannotBegin:
         assert (told.code, "pyproject.toml cannot be read" in told.complaint) == (2, True)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(("broken", "message"), [(True, "cannot be built"), (False, "no entry point in the group")])
-    def test_no_wheel_of_a_pack(self, index: Path, here: Path, run: Run, broken: bool, message: str) -> None:
+    def test_no_wheel_of_a_pack(self, index: Path, here: Path, run: Run) -> None:
         write_pack(here, plugin="")
-        if broken:
-            (here / "backend.py").write_text("raise RuntimeError('no dice')")
         told = run("test-pack")
-        assert (told.code, message in told.err) == (2, True)
-        assert ("no dice" in told.err) is broken
+        assert (told.code, "acme-dice has no entry point in the group pegboard" in told.err) == (2, True)
+        (here / "backend.py").write_text("raise RuntimeError('no dice')")
+        told = run("test-pack")
+        assert (told.code, "no dice" in told.err, "cannot be built" in told.err) == (2, True, True)
 
 
 class TestParts:

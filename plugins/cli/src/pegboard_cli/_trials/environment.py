@@ -28,7 +28,8 @@ class Installer:
     """pip: that of this Python, else that of an environment made for it. Its own variables and files count."""
 
     folder: Path
-    _pip: tuple[str, ...] = field(default=(), init=False)
+    python: str | None = field(factory=lambda: sys.executable if find_spec("pip") else None)
+    """A Python that has pip; None until there is one."""
 
     def wheels(self, sources: Sequence[Path], into: Path) -> list[Path]:
         """Build wheels. Raises `Failed`."""
@@ -42,13 +43,10 @@ class Installer:
         self._run(*target, "install", "--quiet", "--find-links", str(links), *requirements)
 
     def _run(self, *arguments: str) -> None:
-        if not self._pip:
-            command = (sys.executable, "-m", "pip")
-            if find_spec("pip") is None:
-                made = Environment.make(sys.executable, self.folder / "installer", with_pip=True)
-                command = (str(made.python), "-m", "pip")
-            self._pip = (*command, "--disable-pip-version-check", "--no-input")
-        run([*self._pip, *arguments], self.folder)
+        if self.python is None:
+            made = Environment.make(sys.executable, self.folder / "installer", with_pip=True)
+            self.python = str(made.python)
+        run([self.python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments], self.folder)
 
 
 @frozen
@@ -70,16 +68,19 @@ class Environment:
 
 def run(command: Sequence[str], cwd: Path) -> str:
     """What a command prints. Raises `Failed` with the end of it."""
-    done = subprocess.run(  # noqa: S603 - Python and pip, for the pack that the user named
-        command,
-        cwd=cwd,
-        env=plain_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - Python and pip, for the pack that the user named
+            command,
+            cwd=cwd,
+            env=plain_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError as error:
+        raise Failed(str(error)) from None
     if done.returncode:
         text = f"{done.stdout}\n{done.stderr}".strip() or f"it ended with {done.returncode}"
         raise Failed("\n".join(text.splitlines()[-_LINES:]))
