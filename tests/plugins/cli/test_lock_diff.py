@@ -129,6 +129,11 @@ CASES: dict[str, tuple[Parts | None, Parts | None, dict[str, str]]] = {
     "inner_required_added": (x(record("a", a=INT)), x(record("a", "b", a=INT, b=INT)), {"parameters.x": "breaking+"}),
     "definition_renamed": (tree("Node", INT), tree("Tree", INT), {"parameters.x": "text"}),
     "tree_widened": (tree("Node", INT), tree("Node", of("number")), {"parameters.x": "widening+"}),
+    "definition_changed": (
+        {"parameters": {**takes(x={"$ref": "#/definitions/n"}, y=INT)["parameters"], "definitions": {"n": INT}}},
+        {"parameters": {**takes(x={"$ref": "#/definitions/n"}, y=INT)["parameters"], "definitions": {"n": TEXT}}},
+        {"parameters.x": "breaking+"},
+    ),
     "kind_added": (x({"oneOf": TAGGED[:1]}), x({"oneOf": TAGGED}), {"parameters.x": "widening+"}),
     "union_reordered": (x({"anyOf": PAIR}), x({"anyOf": PAIR[::-1]}), {"parameters.x": "text"}),
     "multiples": (x(of("integer", multipleOf=4)), x(of("integer", multipleOf=2)), {"parameters.x": "widening+"}),

@@ -55,8 +55,10 @@ def conformance(name):
 """
 RUNNER = """
 import runpy
+import sys
 from pathlib import Path
 
+sys.path.insert(0, "")
 for path in sorted(Path("tests").glob("test_*.py")):
     runpy.run_path(str(path))
 """
@@ -100,6 +102,8 @@ def write_pack(folder: Path, test: str = "", *, plugin: str = "dice", well: bool
     }
     if test:
         files["tests/test_dice.py"] = textwrap.dedent(test)
+        # Named as what is left out at the top, and copied here.
+        files["tests/src/acme_dice.py"] = "SIDES = 6\n"
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,6 +139,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_with_pip: str)
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 TEST = """
+from tests.src import acme_dice as helper
+assert helper.SIDES == 6
 import acme_dice
 assert "site-packages" in acme_dice.__file__, acme_dice.__file__
 from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 from attrs import frozen
 
@@ -158,20 +159,31 @@ def _sorted(schema: Any) -> str:
 
 def _rest(schema: Pinned) -> dict[str, Any]:
     """What a schema of parameters says besides its members."""
-    return {word: value for word, value in schema.items() if word not in ("properties", "required", "$defs")}
+    return {
+        word: value for word, value in schema.items() if word not in ("properties", "required", "$defs", "definitions")
+    }
 
 
 def _reached(schema: Pinned, member: str) -> tuple[str, bool]:
-    """All that a schema says of a member: its part, the definitions that this leads to, and whether it is required."""
+    """All that a schema says of a member: its part, what its references lead to, and whether it is required."""
     found: dict[str, Any] = {}
     part = schema.get("properties", {}).get(member)
     waiting = _references(part)
     for reference in waiting:  # the list grows in the loop
         if reference not in found:
-            name = reference.removeprefix("#/$defs/")
-            found[reference] = schema.get("$defs", {}).get(name)
+            found[reference] = _target(schema, reference)
             waiting += _references(found[reference])
     return _sorted([part, found]), member in schema.get("required", ())
+
+
+def _target(schema: Any, reference: str) -> Any:
+    for step in unquote(reference).removeprefix("#").split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list):
+            schema = dict(enumerate(schema)).get(int(name)) if name.isdecimal() else None
+        else:
+            schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return schema
 
 
 def _references(part: Any) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -28,10 +29,8 @@ from pegboard_testing import conformance
 found = [[each.check, each.what, each.remedy] for name in sys.argv[1:] for each in conformance(name)]
 print("\\n" + json.dumps({"core": version("pegboard"), "findings": found}))
 """
-_NOT_COPIED: Final = (
-    *("src", "build", "dist", "site", "node_modules", "venv", "env", "*.egg-info", "__pycache__", ".*"),
-    *("*.pyc", "*.whl"),
-)
+_NEVER_COPIED: Final = ("__pycache__", "*.pyc")
+_NOT_COPIED: Final = ("src", "build", "dist", "site", "node_modules", "venv", "env", "*.egg-info", ".*", *_NEVER_COPIED)
 _TESTS: Final = ("tests", "test")
 
 
@@ -109,14 +108,18 @@ class Trials:
         """The pack's own tests, where the installed wheel is all that can be imported of it."""
         if tests_of(self.source) is None:
             return "none"
-        left_out = shutil.ignore_patterns(*_NOT_COPIED, *self.wheel.packages)
-        shutil.copytree(self.source, copy, ignore=left_out, symlinks=True)
+        shutil.copytree(self.source, copy, ignore=self._left_out, symlinks=True)
         try:
             environment.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", cwd=copy)
         except Failed as error:
             outcome.reason = str(error)
             return "failed"
         return "passed"
+
+    def _left_out(self, folder: str, names: list[str]) -> set[str]:
+        """What is not copied: of the pack's folder itself its source, and what was built or installed there."""
+        patterns = [*_NOT_COPIED, *self.wheel.packages] if Path(folder) == self.source else _NEVER_COPIED
+        return {name for name in names if name not in _TESTS and any(fnmatch(name, each) for each in patterns)}
 
 
 def tests_of(folder: Path) -> Path | None:
