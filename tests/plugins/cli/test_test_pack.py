@@ -155,12 +155,12 @@ def test_table_of_environments(index: Path, here: Path, run: Run) -> None:
     rows = [(each["python"], each["core"], each["installed"], each["passed"]) for each in told.data["environments"]]
     assert rows == [
         (HERE, "0.1", "passed", True),
-        ("3.99", "lowest", "not run", False),
+        ("3.99", "lowest", "failed", False),
         (HERE, "0.2.4", "passed", True),
-        ("3.99", "newest", "not run", False),
+        ("3.99", "newest", "failed", False),
         # The pack does not admit it, so the environment cannot be made.
         (HERE, "0.9", "failed", False),
-        ("3.99", "0.9", "not run", False),
+        ("3.99", "0.9", "failed", False),
     ]
     reasons = [each["reason"] for each in told.data["environments"]]
     assert reasons[:2] == ["", "there is no Python 3.99 on this machine"]

@@ -73,6 +73,7 @@ class Trials:
         self._number += 1
         began = time.monotonic()
         outcome = Outcome(python if isinstance(python, str) else python.version, core[0])
+        outcome.installed = "failed"
         try:
             if isinstance(python, str):
                 raise Failed(f"there is no Python {python} on this machine")
@@ -83,7 +84,6 @@ class Trials:
         return outcome
 
     def _try(self, python: Python, core: Sequence[str], folder: Path, outcome: Outcome) -> None:
-        outcome.installed = "failed"
         folder.mkdir()
         environment = Environment.make(python.path, folder / "env")
         wanted = (*needs_of_tests(self.wheel, self.project), "pegboard-testing[pytest]", *core)
