@@ -18,7 +18,7 @@ __all__ = ["Python", "find_pythons", "plain_environment"]
 _MINORS: Final = range(11, 30)
 """Versions of Python 3 that Pegboard may run on."""
 _ASK: Final = "import sys; print(sys.version.split()[0], sys.executable)"
-_ANSWER: Final = re.compile(r"((3\.(\d+))\.\d+)\S* (.+)")
+_ANSWER: Final = re.compile(r"((3\.\d+)\.\d+)\S* (.+)")
 
 
 @frozen
@@ -33,11 +33,11 @@ class Python:
 def find_pythons() -> dict[str, Python]:
     """The Pythons of this machine by version, lowest first: that of this program, those on the path, pyenv's."""
     found: dict[str, Python] = {}
-    for command in _commands():
-        match = _ANSWER.match(_answer(command))
-        if match and int(match[3]) in _MINORS:
+    for version, command in _candidates():
+        match = None if version in found else _ANSWER.match(_answer(command))
+        if match and match[2] == version:
             # Where it really is: what is on the path may lead elsewhere from another directory.
-            found.setdefault(match[2], Python(match[2], match[1], match[4]))
+            found[version] = Python(version, match[1], match[3])
     return dict(sorted(found.items(), key=lambda each: [*map(int, each[0].split("."))]))
 
 
@@ -47,16 +47,18 @@ def plain_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
 
 
-def _commands() -> Iterator[tuple[str, ...]]:
-    yield (sys.executable,)
+def _candidates() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Versions, and commands that may start them."""
+    yield f"3.{sys.version_info.minor}", (sys.executable,)
+    root = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
     for minor in _MINORS:
-        path = shutil.which(f"python3.{minor}")
+        version = f"3.{minor}"
+        path = shutil.which(f"python{version}")
         if path is not None:
-            yield (path,)
+            yield version, (path,)
         elif os.name == "nt" and shutil.which("py"):
-            yield ("py", f"-3.{minor}")
-    for each in sorted(Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/3.*/bin/python3")):
-        yield (str(each),)
+            yield version, ("py", f"-{version}")
+        yield from ((version, (str(each),)) for each in sorted(root.glob(f"versions/{version}.*/bin/python3")))
 
 
 def _answer(command: tuple[str, ...]) -> str:
