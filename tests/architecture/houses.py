@@ -58,7 +58,8 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "_toolkit": ("plugin", "_options", "_output"),
         "_external": ("plugin", "_toolkit", "_options", "_output"),
         "_checks": ("plugin", "_output"),
-        "_commands": ("_toolkit", "_checks", "_options", "_output"),
+        "_trials": (),
+        "_commands": ("_toolkit", "_checks", "_trials", "_options", "_output"),
         "_program": ("plugin", "_toolkit", "_commands", "_external", "_options", "_output"),
     },
     "pegboard_files": {
@@ -91,7 +92,7 @@ MAY_IMPORT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 
 MOST_MODULES: Final = {
     "pegboard_agent": 36,
-    "pegboard_cli": 31,
+    "pegboard_cli": 38,
     "pegboard_files": 20,
     "pegboard_mcp": 50,
     "pegboard_shell": 18,

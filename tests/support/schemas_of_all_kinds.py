@@ -29,7 +29,7 @@ values = st.recursive(
 _sizes = st.sampled_from([0, 1, 2, 3, 1.0])
 _numbers = st.sampled_from([0, 1, 2, -1, 1.5, 1.0, 0.0, -0.0, 0.1, 2**53 - 1, 2**53, 2**64])
 _names = st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=2)
-_PLAIN: dict[str, st.SearchStrategy[Any]] = {
+KEYWORDS: dict[str, st.SearchStrategy[Any]] = {
     "type": st.sampled_from(TYPES) | st.lists(st.sampled_from(TYPES), unique=True, min_size=1, max_size=2),
     "const": scalars | st.just({"a": 1}),
     "enum": st.lists(scalars, min_size=1, max_size=3),
@@ -81,7 +81,7 @@ def _schema(members: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any
     return st.one_of(made, made, made, st.booleans())
 
 
-_inner = st.recursive(_schema(_PLAIN), lambda inner: _schema({**_PLAIN, **_with(inner)}), max_leaves=6)
+_inner = st.recursive(_schema(KEYWORDS), lambda inner: _schema({**KEYWORDS, **_with(inner)}), max_leaves=6)
 
 
 @st.composite

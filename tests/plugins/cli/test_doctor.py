@@ -137,6 +137,31 @@ class TestDoctor:
         assert fix in found["fix"]
         assert told.code == (1 if level == "error" else 0)
 
+    @pytest.mark.parametrize("key", ["plugins", "block"])
+    def test_a_name_that_nothing_has(self, site: Site, run: Run, here: Path, key: str) -> None:
+        site.add("dice", tool("roll"))
+        site.add("drum", tool("beat"))
+        (here / "pegboard.toml").write_text(f'{key} = ["drum", "dise"]\n', "utf-8")
+        told = run("doctor", "--json")
+        found = findings(told)["plugin-unknown"]
+        assert (told.code, found["level"], found["subject"]) == (1, "error", "dise")
+        assert found["message"].startswith("not installed. Did you mean 'dice'?")
+        assert found["fix"].startswith("correct or remove the name in plugins= or block=")
+        assert ("not-selected" in findings(told)) is (key == "plugins")
+
+    def test_a_name_of_a_pack_of_ours(self, site: Site, run: Run, here: Path) -> None:
+        (here / "pegboard.toml").write_text('plugins = ["shell"]\n', "utf-8")
+        fix = findings(run("doctor", "--json"))["plugin-unknown"]["fix"]
+        assert fix.startswith("pip install pegboard-shell, or correct or remove the name")
+
+    def test_what_is_installed_and_not_selected_is_one_line(self, site: Site, run: Run) -> None:
+        for name in ("dice", "drum", "duck"):
+            site.add(name, tool(name))
+        told = run("doctor", "--plugins", "drum", "--strict", "--json")
+        (note,) = told.data
+        assert (told.code, note["level"], note["code"]) == (0, "note", "not-selected")
+        assert note["message"] == "installed and not selected: dice, duck"
+
     def test_warnings_fail_on_request(self, site: Site, run: Run) -> None:
         site.add("dice", tool("roll").replace("times: How often", ""))
         assert (run("doctor").code, run("doctor", "--strict").code) == (0, 1)

@@ -284,6 +284,42 @@ class TestCommandsOfPacks:
         listed = {each.name: each for each in provide_commands()}
         assert listed["plugins"].run(["--no-load", "--json"]) == 0
 
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--settings", "sided.sides=8", "sides"],
+            ["--config", "other.toml", "sides"],
+            ["tools", "--settings", "sided.sides=8"],
+            ["tools", "--config", "other.toml"],
+        ],
+    )
+    def test_get_the_settings_of_the_command_line(self, run: Run, site: Site, here: Path, arguments: list[str]) -> None:
+        source = """
+        import attrs
+        import pegboard
+
+        @attrs.frozen
+        class Settings:
+            sides: int = 6
+
+        @hookimpl
+        def settings_type():
+            return Settings
+
+        @hookimpl
+        def provide_commands(settings):
+            def run(arguments):
+                print(settings.sides)
+            return [
+                pegboard.Command("sides", "Say how many.", run),
+                pegboard.Command("few", "Say how many.", run, replaces="cli__tools"),
+            ]
+        """
+        site.add("sided", source)
+        (here / "other.toml").write_text("[sided]\nsides = 8\n", "utf-8")
+        assert run(*arguments).out == "8\n"
+        assert run("sides").out == "6\n"
+
     def test_of_one_name_stand_under_their_packs(self, run: Run, site: Site) -> None:
         site.add("other", COMMANDS_OF_A_PACK)
         refused = run("hello")
@@ -396,7 +432,7 @@ class TestPage:
     PAGE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
 
     def test_lists_every_command(self) -> None:
-        listed = re.findall(r"^\| `pegboard (\w+)[^`]*` \| (.*) \|$", self.PAGE, re.MULTILINE)
+        listed = re.findall(r"^\| `pegboard ([\w-]+)[^`]*` \| (.*) \|$", self.PAGE, re.MULTILINE)
         assert {name: line[:1].upper() + line[1:] + "." for name, line in listed} == {
             each.name: each.help for each in OWN.values()
         }

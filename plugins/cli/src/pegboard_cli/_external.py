@@ -40,7 +40,7 @@ class Replaceable(click.Command):
         """Run the command, or the one that replaces it."""
         options = ctx.ensure_object(ToolkitOptions)
         try:
-            if self.name in ("completion", "new"):  # every other one makes a toolkit
+            if self.name in _WITHOUT_TOOLKIT or ctx.params.get("new"):  # every other one makes a toolkit
                 _load(options)
             return super().invoke(ctx)
         except Replaced as replaced:
@@ -49,6 +49,7 @@ class Replaceable(click.Command):
 
 
 _NOT_LOADED: Final = (PluginState.FOUND, PluginState.BLOCKED)
+_WITHOUT_TOOLKIT: Final = ("completion", "new", "test-pack")
 _KEPT: Final = ("context_settings", "callback", "params", "help", "epilog", "short_help", "add_help_option")
 
 

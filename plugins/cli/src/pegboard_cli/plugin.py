@@ -28,6 +28,7 @@ _HELP: Final = {
     "search": "Find tools by words.",
     "settings": "Show settings and where each came from.",
     "show": "Show everything about one tool.",
+    "test-pack": "Try a pack's wheel in fresh environments.",
     "tools": "List the tools.",
     "types": "List type handlers, or say which one maps a type.",
 }
@@ -35,7 +36,7 @@ _HELP: Final = {
 
 def click_command(name: str) -> click.Command:
     """One of our own, imported now, from the module of its name."""
-    command: click.Command = import_module(f"pegboard_cli._commands.{name}").command
+    command: click.Command = import_module(f"pegboard_cli._commands.{name.replace('-', '_')}").command
     return command
 
 

@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from pegboard_schemas._judged import judged
 
-__all__ = ["Form", "FormField"]
+__all__ = ["FORMATS", "Form", "FormField"]
 
 _INTEGER: Final = re.compile(r"-?\d{1,4000}")
 _NUMBER: Final = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,5})?")
@@ -142,7 +142,7 @@ class Form:
             value = answer.get(each.name)
             if isinstance(value, float) and not math.isfinite(value):
                 found[_path(each.name)] = "expected a finite number"
-            check, example = _FORMATS.get(each.schema.get("format"), (None, ""))
+            check, example = FORMATS.get(each.schema.get("format"), (None, ""))
             if check is not None and isinstance(value, str) and not check(value):
                 found[_path(each.name)] = f'expected {each.schema["format"]} string: write it as "{example}"'
         return found
@@ -242,7 +242,7 @@ def _is_iso(read: Callable[[str], Any], text: str) -> bool:
     return True
 
 
-_FORMATS: Final[Mapping[Any, tuple[Callable[[str], Any] | None, str]]] = {
+FORMATS: Final[Mapping[Any, tuple[Callable[[str], Any] | None, str]]] = {
     "date": (_is_date, "2024-05-06"),
     "date-time": (_is_time, "2024-05-06T07:08:09Z"),
     "email": (_EMAIL.fullmatch, "ann@example.com"),

@@ -44,13 +44,20 @@ def check_plugins(plugins: Plugins) -> Iterator[Finding]:
     raised = {id(each.record) for each in plugins.errors if not isinstance(each.exception, PegboardError | None)}
     for record in plugins.records:
         yield from _check(record, plugins.import_seconds.get(record.name, 0.0), raised=id(record) in raised)
+    left_out = [record.name for record in plugins.records if record.state is PluginState.FOUND]
+    if left_out:
+        message = f"installed and not selected: {', '.join(left_out)}"
+        fix = "nothing, if it should be so; else name them where plugins are selected: pegboard plugins says where"
+        yield Finding("note", "not-selected", "plugins", message, fix)
     for sentence in plugins.unreadable:
         place = sentence.partition(": ")[0]
         yield Finding("error", "unreadable", place, sentence, "reinstall its distribution, or remove the directory")
 
 
 def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Finding]:
-    if record.state is PluginState.FAILED:
+    if record.state is PluginState.FAILED and _is_unknown(record):
+        yield Finding("error", "plugin-unknown", record.name, record.reason, _correction(record))
+    elif record.state is PluginState.FAILED:
         yield Finding("error", "plugin-failed", record.label, record.reason, _remedy(record, raised=raised))
     elif record.state is PluginState.INCOMPATIBLE:
         fix = f"do as the message says, or run without it: PEGBOARD_BLOCK={record.name}"
@@ -68,6 +75,19 @@ def _check(record: PluginRecord, seconds: float, *, raised: bool) -> Iterator[Fi
         for each in record.not_offered:
             message = f"it does not offer {', '.join(each.names)}"
             yield Finding("note", "not-offered", record.label, message, str(each))
+
+
+def _is_unknown(record: PluginRecord) -> bool:
+    """Whether it is a name alone, which nothing installed has."""
+    return record.reason.startswith("not installed. ") and record.distribution is None and record.entry_point is None
+
+
+def _correction(record: PluginRecord) -> str:
+    missing = re.search(r"pip install [\w.-]+", record.reason)
+    correction = (
+        "correct or remove the name in plugins= or block=, where the program, a settings file or an option has it"
+    )
+    return f"{missing.group()}, or {correction}" if missing else correction
 
 
 def _remedy(record: PluginRecord, *, raised: bool) -> str:

@@ -66,6 +66,7 @@ class Pack:
             "distribution": self.distribution,
             "module": self.module,
             "plugin": plugin,
+            "variable": plugin.upper(),
             "tool": f"{self._topic[:_LONGEST_TOPIC]}_repeat",
             "description": f"Tools of {self.distribution} for LLM agents",
             "requirement": f"pegboard>={major}.{minor},<{major}.{int(minor) + 1}",
@@ -83,8 +84,9 @@ class Pack:
 def command(pack: str, into: Path, as_json: bool) -> None:
     """Start a pack of your own.
 
-    PACK is the name of the distribution, such as acme-dice. A folder of that name gets a module with one tool, tests,
-    a README, a licence, and checks for CI. They pass as they are: begin by putting your own tool there.
+    PACK is the name of the distribution, such as acme-dice. A folder of that name gets a module with settings, a type
+    and a tool, tests, a README, a licence, and a workflow that tests and publishes it. All pass as they are: begin by
+    putting your own tool there.
     """
     named = Pack.named(pack)
     folder = into / named.distribution
