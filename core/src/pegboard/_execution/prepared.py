@@ -237,8 +237,11 @@ class CallRunner(CallPath):
 
     async def _resumed(self, call: ToolCall, run: Run, stage: Callable[[Io], Any], io: Io) -> ToolResult:
         result: ToolResult = await stage(io)
-        if result.status is not Status.SUSPENDED and not self._is_first(call, result, run.session):
-            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+        if result.status is not Status.SUSPENDED:
+            if not self._is_first(call, result, run.session):
+                raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+            result = finished(redacted(result, run.redact), perf_counter() - run.started)
+            self.engine.tell("resumed", {"call": call, "result": result})
         return result
 
     def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:
