@@ -196,12 +196,13 @@ class CallRunner(CallPath):
     def suspend(self, call: ToolCall, reason: str, resume: Any = None) -> ToolResult:
         """Suspend a prepared call instead of running it; one that cannot be called has its result already.
 
-        One that is suspended is owed again, if it was withdrawn.
+        One that is suspended is owed again, if it was withdrawn. Without `resume` its tool may know how to go on.
         """
         if call.status is Status.SUSPENDED:
             self.ending.suspended[id(call)] = call
         if call.result is None and self._claim(call, call._state) is None:
-            call._state.resume = resume
+            restored = getattr(call._state.ready.tool.face, "restored", None)
+            call._state.resume = restored(call) if resume is None and restored is not None else resume
             suspended = self.engine.results.failure(call, Suspend(reason))
             self._refused(suspended, call, call._state.session, call._state.ready)
         return cast("ToolResult", call.result)

@@ -12,10 +12,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar, final
 
-from pegboard import CancelToken, Chunk, Emitter, Session, Status, ToolCall, ToolResult
+from pegboard import CancelToken, Chunk, Emitter, Session, Status, Suspend, ToolCall, ToolResult
 from pegboard_code._program import StoppedError
 
-__all__ = ["Caller", "Clock", "in_thread"]
+__all__ = ["Caller", "Clock", "asks", "fails", "in_thread"]
 
 TICK: Final = 0.2
 """Seconds between two looks at whether a call waits for approval, which does not count."""
@@ -89,7 +89,7 @@ class Caller:
                     self._report(event)
                     continue
                 results[event.call_id] = event
-                if event.is_error:
+                if fails(event):
                     break
         finally:
             await stream.aclose()
@@ -118,7 +118,7 @@ class Caller:
                 with suppress(queue.Empty):
                     result = done.get(timeout=TICK)
                     results[result.call_id] = result
-                    if result.is_error:
+                    if fails(result):
                         _stop(calls)
                 if not _all_ask(calls):
                     self._clock.spend(time.perf_counter() - began)
@@ -131,6 +131,17 @@ class Caller:
 
     def _report(self, chunk: Chunk) -> None:
         self._emitter.emit(chunk.content)
+
+
+def asks(result: ToolResult) -> bool:
+    """Whether the approver of a call cannot decide now, for it has raised `Suspend`."""
+    fault = result.error
+    return result.status is Status.DENIED and fault is not None and isinstance(fault.exception, Suspend)
+
+
+def fails(result: ToolResult) -> bool:
+    """Whether a call has ended so that its program cannot wait for it."""
+    return result.is_error and not asks(result)
 
 
 def _stop(calls: list[ToolCall]) -> None:

@@ -18,10 +18,10 @@ from pegboard import (
     CancelToken,
     Emitter,
     ExecutionPolicy,
-    PegboardError,
     Permission,
     Secret,
     Session,
+    Suspend,
     Tool,
     ToolCall,
     ToolError,
@@ -30,7 +30,7 @@ from pegboard import (
 from pegboard_code._catalog import Catalog, CatalogMode, offered
 from pegboard_code._check import Checks
 from pegboard_code._run import Here, OnLoop, Run, run_here
-from pegboard_code._snapshots import Parked, Snapshots
+from pegboard_code._snapshots import Parked, Snapshots, TakenError
 from pegboard_code._workers import workers
 
 __all__ = ["CodeMode", "stubs"]
@@ -39,6 +39,7 @@ Approve: TypeAlias = Literal["call", "program"]
 MAX_CODE: Final = 100_000
 _OWN: Final = frozenset({"read_output", "search_tools"})
 _WORDS: Final = {"catalog": ("all", "search", "auto"), "approve": ("call", "program")}
+_LOST: Final = "the program is kept no more: it went on already, or was lost with its process; nothing was run now"
 Source: TypeAlias = Session | Callable[[], Session]
 
 
@@ -87,7 +88,7 @@ class CodeMode:
         self._source = source
         self._snapshots = None if store is None or key is None else Snapshots(store, key, name)
         self._keeper = _Keeper(self)
-        self._listed: set[str] = set()  # names of files of which this program knows, without their suffix
+        self._listed: dict[str, ToolCall] = {}  # the calls that wait here, by the names of their files without suffix
         self._lock = threading.Lock()
         self._through: WeakKeyDictionary[Session, Session] = WeakKeyDictionary()
         self._catalogs: WeakKeyDictionary[Session, tuple[Any, Catalog]] = WeakKeyDictionary()
@@ -204,25 +205,45 @@ class CodeMode:
         if self._snapshots is None:
             return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
         path = self._snapshots.keep(parked)
-        self._listed.add(path.stem)
-        return partial(self._take, run, path)
+        self._listed[path.stem] = run.call
+        return partial(self._take, self._snapshots, run, path)
 
-    def _take(self, run: Run, path: Path, value: Any) -> Any:
-        snapshots = self._snapshots
-        if snapshots is None:
-            raise PegboardError("a snapshot was listed without a store")
+    def restored(self, call: ToolCall) -> Callable[[Any], Any]:
+        """What goes on with the program of a call that an earlier process has suspended, given the answer."""
+        snapshots, session = self._snapshots, call.session
+        path = None if snapshots is None else snapshots.waiting(session.id).get(call.id)
+        if snapshots is None or path is None:
+            return _lost
+        before = self._listed.get(path.stem, call)
+        if before is not call:  # `restore` has listed it, and now a conversation knows of it
+            before.session.withdraw(before)
+        self._listed[path.stem] = call
+        return partial(self._take, snapshots, self._again(call, ()), path)
+
+    def _take(self, snapshots: Snapshots, run: Run, path: Path, value: Any) -> Any:
+        call = run.call
         try:
-            parked, used = snapshots.take(path, run.call.id, run.caller_session.id)
+            parked, used = snapshots.take(path, call.id, run.caller_session.id)
+        except TakenError as error:
+            self._listed.pop(path.stem, None)
+            if call.session.shared is None:
+                raise
+            # The other program keeps the answer of a call that it shares: here it is waited for.
+            raise Suspend(str(error), resume=partial(self._later, call)) from None
         except ToolError:
-            self._listed.discard(path.stem)
+            self._listed.pop(path.stem, None)
             raise
         if parked.covered != run.covered:
-            run = self._again(run.call, parked.covered)
-        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, partial(self._done, used)))
+            run = self._again(call, parked.covered)
 
-    def _done(self, used: Path) -> None:
-        used.unlink(missing_ok=True)
-        self._listed.discard(used.stem)
+        def done() -> None:
+            used.unlink(missing_ok=True)
+            self._listed.pop(used.stem, None)
+
+        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, done))
+
+    def _later(self, call: ToolCall, value: Any) -> Any:
+        return self.restored(call)(value)
 
     def _again(self, call: ToolCall, covered: tuple[str, ...]) -> Run:
         return self._run(call, CancelToken(), Emitter(call.id, call.name), None, covered)
@@ -233,9 +254,8 @@ class CodeMode:
         if snapshots is None or session.toolkit is not self.view().toolkit:
             return
         with self._lock:
-            for call_id, path in snapshots.waiting(session.id):
+            for call_id, path in snapshots.waiting(session.id).items():
                 if path.stem not in self._listed:
-                    self._listed.add(path.stem)
                     self._list(session, call_id, path, snapshots)
 
     def _list(self, session: Session, call_id: str, path: Path, snapshots: Snapshots) -> None:
@@ -244,9 +264,9 @@ class CodeMode:
             code, reason = parked.code, parked.reason
         except ToolError as error:
             code, reason = "", str(error)
-        call = session.prepare(ToolCall(call_id, self.name, {"code": code}))
+        call = self._listed[path.stem] = session.prepare(ToolCall(call_id, self.name, {"code": code}))
         if call.result is None:
-            session.suspend(call, reason, resume=lambda value: self._take(self._again(call, ()), path, value))
+            session.suspend(call, reason)
 
 
 class _Keeper:
@@ -305,6 +325,14 @@ class _Face:
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The parameters, which are the same everywhere."""
         return schema
+
+    def restored(self, call: ToolCall) -> Callable[[Any], Any]:
+        """As `CodeMode.restored`."""
+        return self.mode.restored(call)
+
+
+def _lost(value: Any) -> Any:
+    raise ToolError(_LOST)
 
 
 def _check_words(**options: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar, final
 from attrs import evolve
 
 from pegboard import Block, Fault, Session, Status, Suspend, TextBlock, ToolCall, ToolResult
-from pegboard_code._calls import Caller, Clock, in_thread
+from pegboard_code._calls import Caller, Clock, asks, fails, in_thread
 from pegboard_code._catalog import Catalog
 from pegboard_code._check import Checks
 from pegboard_code._program import Answer, CallRequest, Ended, Limits, Program, StoppedError, Turn
@@ -145,8 +145,8 @@ class Run:
         handles = Handles(parked.blocks, parked.shown)
         try:
             result = await self._answered(owed, value, catalog, io)
-            if result.status is Status.SUSPENDED:
-                self._put_away(evolve(parked, owed=(evolve(owed, reason=result.text), *parked.owed[1:])))
+            if _waits(result):
+                self._put_away(evolve(parked, owed=(evolve(owed, reason=_reason(result)), *parked.owed[1:])))
             parked = evolve(
                 parked.answered(self._answer(result, handles, catalog)), blocks=tuple(handles.blocks.values())
             )
@@ -177,9 +177,8 @@ class Run:
         self._clock.spend(time.perf_counter() - began)
 
     async def _drive(self, io: Io, program: Program, catalog: Catalog, begin: Callable[[], Turn]) -> ToolResult:
-        token, emitter, given = self._given
-        token.on_cancel(program.kill)
-        caller = Caller(self.session, self._clock, emitter, token, given)
+        self._given[0].on_cancel(program.kill)
+        caller = self._caller(self.session)
         turn = await self._turn(io, program, begin)
         while not isinstance(turn, Ended):
             calls = [self._made(request, catalog) for request in turn]
@@ -187,6 +186,10 @@ class Run:
             answers = self._answers(turn, calls, results, program, catalog)
             turn = await self._turn(io, program, partial(program.go_on, answers))
         return self._ended(program, turn.value)
+
+    def _caller(self, session: Session) -> Caller:
+        token, emitter, given = self._given
+        return Caller(session, self._clock, emitter, token, given)
 
     async def _turn(self, io: Io, program: Program, work: Callable[[], Turn]) -> Turn:
         began = time.perf_counter()
@@ -211,7 +214,7 @@ class Run:
     ) -> dict[int, Answer]:
         """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
         # What was ended for another's failure fails as that one did: `gather` raises what comes first.
-        failures = [result for result in results if result.is_error]
+        failures = [result for result in results if fails(result)]
         cause = next((each for each in failures if each.status is not Status.CANCELLED), None)
         answers: dict[int, Answer] = {}
         owed: list[Owed] = []
@@ -219,8 +222,9 @@ class Run:
             if result.status is Status.SUSPENDED:
                 self.session.withdraw(call)
                 self.owed[call.id] = call
-                owed.append(Owed(each.number, call.id, call.name, each.arguments, result.text))
-            ended = result.status in (Status.CANCELLED, Status.SUSPENDED)
+            if waits := _waits(result):
+                owed.append(Owed(each.number, call.id, call.name, each.arguments, _reason(result), asks(result)))
+            ended = waits or result.status is Status.CANCELLED
             answers[each.number] = self._answer(cause if ended and cause else result, program.handles, catalog)
         if owed and not failures:
             settled = {
@@ -268,6 +272,10 @@ class Run:
         call = self.owed.get(owed.call_id) or ToolCall(
             owed.call_id, owed.name, dict(owed.arguments), {"parent": self.call.id}
         )
+        if owed.asks:
+            session = self.session if value is None else self.session.session(approver=lambda request: value)
+            (result,) = await io.call(self._caller(session), [call])
+            return result
         result = self.session.suspend(call, owed.reason)
         if result.status is not Status.SUSPENDED:  # it cannot be called any more
             return result
@@ -322,6 +330,15 @@ def _last_line(code: str) -> str:
     lines = [line for line in code.split("\n") if line[:1] not in ("", " ", "\t", "#", ")", "]", "}")]
     assigned = _ASSIGNED.match(lines[-1]) if lines else None
     return f" Its last line is an assignment; write after it: {assigned[1]}" if assigned else ""
+
+
+def _waits(result: ToolResult) -> bool:
+    """Whether a call waits for an answer, or for its approver."""
+    return result.status is Status.SUSPENDED or asks(result)
+
+
+def _reason(result: ToolResult) -> str:
+    return str(result.error.exception) if result.error is not None and asks(result) else result.text
 
 
 def _raised(message: str) -> Answer:

@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -17,25 +17,35 @@ from attrs import asdict, evolve, frozen
 
 from pegboard import Block, Secret, ToolError
 
-__all__ = ["Owed", "Parked", "Snapshots"]
+__all__ = ["Owed", "Parked", "Snapshots", "TakenError"]
 
 VERSION: Final = 1
 SHORTEST_KEY: Final = 16
 SUFFIX: Final = ".snapshot"
 USED: Final = ".used"
-_TAKEN: Final = "the program was taken up already, by another program; nothing was run now"
+
+
+class TakenError(ToolError):
+    """Another program was first."""
+
+    def __init__(self) -> None:
+        super().__init__("the program was taken up already, by another program; nothing was run now")
 
 
 @final
 @frozen
 class Owed:
-    """A call of a program whose answer is owed: its number there, its id, the tool, the arguments, the reason."""
+    """A call of a program whose answer is owed: its number there, its id, the tool, the arguments, the reason.
+
+    One that `asks` has not begun: the answer is that of its approver, True, False or an `Approval`.
+    """
 
     number: int
     call_id: str
     name: str
     arguments: Mapping[str, Any]
     reason: str
+    asks: bool = False
 
 
 @final
@@ -132,8 +142,8 @@ class Snapshots:
         self._sync_folder()
         return path
 
-    def waiting(self, session: str | None) -> Iterator[tuple[str, Path]]:
-        """The ids of the programs of a session that wait, or were begun and not ended, each with its file.
+    def waiting(self, session: str | None) -> dict[str, Path]:
+        """The files of the programs of a session that wait, or were begun and not ended, by their ids.
 
         What they say is believed once they are taken.
         """
@@ -142,7 +152,7 @@ class Snapshots:
             for path in sorted(self._folder.glob(f"{self._prefix(session)}-*{suffix}")):
                 with suppress(OSError, ValueError, IndexError, TypeError, KeyError):
                     found[str(json.loads(path.read_bytes().split(b"\n", 2)[1])["id"])] = path
-        yield from found.items()
+        return found
 
     def take(self, path: Path, call_id: str, session: str | None) -> tuple[Parked, Path]:
         """Take a snapshot up, so that no other program can. Raises `ToolError` saying why it cannot go on."""
@@ -154,7 +164,7 @@ class Snapshots:
         try:
             path.rename(used)
         except OSError:
-            raise ToolError(_TAKEN) from None
+            raise TakenError from None
         self._sync_folder()
         return self.read(used, call_id, session), used
 
@@ -163,7 +173,7 @@ class Snapshots:
         try:
             seal, _, body = path.read_bytes().partition(b"\n")
         except OSError:
-            raise ToolError(_TAKEN) from None
+            raise TakenError from None
         if not hmac.compare_digest(seal, self._seal(body).encode()):
             raise ToolError("the snapshot of the program was changed, or sealed with another key; nothing was run")
         head, _, record = body.partition(b"\n")
