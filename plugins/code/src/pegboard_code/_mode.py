@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
 import os
 import re
 import threading
@@ -29,7 +27,8 @@ from pegboard import (
 )
 from pegboard_code._catalog import Catalog, CatalogMode, offered
 from pegboard_code._check import Checks
-from pegboard_code._run import Here, OnLoop, Run, run_here
+from pegboard_code._program import Limits
+from pegboard_code._run import Run, on_loop_or_here
 from pegboard_code._snapshots import Parked, Snapshots, TakenError
 from pegboard_code._workers import workers
 
@@ -81,9 +80,9 @@ class CodeMode:
         if (store is None) is not (key is None):
             raise ValueError("store= and key= go together: a folder, and what seals the snapshots in there")
         self.name = name
-        self.approve, self.check, self.max_calls, self.max_code = approve, check, int(max_calls), int(max_code)
-        self.timeout, self.max_memory = float(timeout), int(max_memory)
-        self.checks = Checks()
+        self.approve = approve
+        self.limits = Limits(int(max_calls), float(timeout), int(max_memory), int(max_code))
+        self.checks = Checks() if check else None
         self._mode: CatalogMode = catalog
         self._source = source
         self._snapshots = None if store is None or key is None else Snapshots(store, key, name)
@@ -95,7 +94,7 @@ class CodeMode:
         self._covered: WeakKeyDictionary[ToolCall, tuple[str, ...]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"CodeMode({self.name!r}, approve={self.approve!r}, timeout={self.timeout:g})"
+        return f"CodeMode({self.name!r}, approve={self.approve!r}, timeout={self.limits.seconds:g})"
 
     # A source of one tool ----------------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ class CodeMode:
             agent: Agent | None = None,
         ) -> Any:
             run = self._run(call, token, emitter, agent, self._covered.pop(call, ()))
-            return _on_loop_or_here(lambda io: run.begin(code, io))
+            return on_loop_or_here(lambda io: run.begin(code, io))
 
         return [Tool.from_function(run_code).evolve(face=_Face(self))]
 
@@ -159,7 +158,7 @@ class CodeMode:
 
     def described(self, session: Session) -> str:
         """The description of the tool for a session."""
-        return self.catalog(self.through(session)).description(self._mode, self.max_calls, self.timeout)
+        return self.catalog(self.through(session)).description(self._mode, self.limits.calls, self.limits.seconds)
 
     def needing_approval(self, code: str, session: Session) -> tuple[str, ...]:
         """The tools that need approval, or may, and whose names stand in a program."""
@@ -176,11 +175,6 @@ class CodeMode:
         )
 
     # Runs --------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def now() -> str:
-        """The moment at which the clock of a program stands, ISO 8601."""
-        return dt.datetime.now(dt.UTC).isoformat()
 
     def _run(self, call: ToolCall, token: CancelToken, emitter: Emitter, agent: Any, covered: tuple[str, ...]) -> Run:
         session: Session = call.session
@@ -203,7 +197,7 @@ class CodeMode:
     def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
         """Keep a program that waits; what goes on with it, given the answer."""
         if self._snapshots is None:
-            return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
+            return lambda value: on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
         path = self._snapshots.keep(parked)
         self._listed[path.stem] = run.call
         return partial(self._take, self._snapshots, run, path)
@@ -240,7 +234,7 @@ class CodeMode:
             used.unlink(missing_ok=True)
             self._listed.pop(used.stem, None)
 
-        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, done))
+        return on_loop_or_here(lambda io: run.go_on(parked, value, io, done))
 
     def _later(self, call: ToolCall, value: Any) -> Any:
         return self.restored(call)(value)
@@ -319,7 +313,7 @@ class _Face:
     def description(self) -> str:
         """The rules and the tools."""
         if self._session is None:
-            return Catalog(()).description("all", self.mode.max_calls, self.mode.timeout)
+            return Catalog(()).description("all", self.mode.limits.calls, self.mode.limits.seconds)
         return self.mode.described(self._session)
 
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -360,12 +354,3 @@ def _readied(catalog: Catalog, view: Session, session: Session) -> Any:
     """What is made ready for calls anew whenever anything about the tools of a view or a session changes."""
     probe = next(iter(catalog.tools), None)
     return object() if probe is None else (view.ready(probe), session.ready(probe))
-
-
-def _on_loop_or_here(start: Callable[[Any], Any]) -> Any:
-    """Begin a run: a coroutine on an event loop, its result in plain code."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run_here(start(Here()))
-    return start(OnLoop())

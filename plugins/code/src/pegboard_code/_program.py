@@ -29,12 +29,12 @@ Answer: TypeAlias = dict[str, Any]
 @final
 @frozen
 class Limits:
-    """What bounds a program: calls, seconds of running of which some are `left`, bytes of memory."""
+    """What bounds a program: its calls, its seconds, bytes of memory, characters of code."""
 
     calls: int
     seconds: float
     memory: int
-    left: float
+    code: int
 
 
 @final
@@ -69,13 +69,14 @@ class StoppedError(Exception):
 
 @final
 class Program:
-    """One program. `start` or `restore` begins it, `go_on` answers what it requested; `close` in any case."""
+    """One program. `start` or `take_up` begins it, `go_on` answers what it requested; `close` in any case."""
 
     def __init__(
         self,
         code: str,
         catalog: Catalog,
         limits: Limits,
+        left: float,
         handles: Handles,
         moment: str,
         calls: int = 0,
@@ -87,6 +88,7 @@ class Program:
         self.handles = handles
         self._catalog = catalog
         self._limits = limits
+        self._left = left  # of its seconds
         self._before = printed
         self._print: Any = None
         self._worker: Worker | None = None
@@ -108,17 +110,16 @@ class Program:
         begin = {"external_lookup": self._catalog.lookup, "print_callback": self._print}
         return self._turn(lambda: session.feed_start(PRELUDE + self.code, **begin))
 
-    def restore(self, dump: bytes, requests: list[CallRequest]) -> None:
-        """Take up a program that waited for tools. Raises `StoppedError`."""
+    def take_up(self, dump: bytes, answers: Mapping[int, Answer]) -> Turn:
+        """Go on with a program that waited for tools. Raises `StoppedError`."""
         session = self._checked_out()
-        self._requests = {each.number: each for each in requests}
+        begin = {"external_lookup": self._catalog.lookup, "print_callback": self._print}
         try:
-            self._snapshot = session.load_snapshot(
-                dump, external_lookup=self._catalog.lookup, print_callback=self._print
-            )
+            self._snapshot = session.load_snapshot(dump, **begin)
         except Exception as error:  # whatever the sandbox says of it
             message = f"the program cannot go on, for its snapshot cannot be loaded: {type(error).__name__}"
             raise StoppedError(Status.ERROR, "snapshot", message) from error
+        return self.go_on(answers)
 
     def go_on(self, answers: Mapping[int, Answer]) -> Turn:
         """Answer calls, and run until the next ones or the end. Raises `StoppedError`."""
@@ -152,7 +153,7 @@ class Program:
         self._print = workers.library.CollectString(max_bytes=MAX_PRINTED)
         self._worker = workers.checkout(
             limits={
-                "max_feed_duration_secs": limits.left,
+                "max_feed_duration_secs": self._left,
                 "max_memory": limits.memory,
                 "max_recursion_depth": MAX_DEPTH,
                 "max_suspensions": 4 * limits.calls + 400,

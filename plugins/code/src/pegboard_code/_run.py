@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import datetime as dt
 import json
 import re
 import time
@@ -9,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, Protocol, TypeVar, final
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from pegboard import Block, Fault, Session, Status, Suspend, TextBlock, ToolCall, ToolResult
 from pegboard_code._calls import Caller, Clock, asks, fails, in_thread
@@ -19,7 +21,7 @@ from pegboard_code._program import Answer, CallRequest, Ended, Limits, Program, 
 from pegboard_code._snapshots import Owed, Parked
 from pegboard_code._values import Handles, fits, size_of
 
-__all__ = ["Here", "Io", "OnLoop", "Run", "Terms", "run_here"]
+__all__ = ["Run", "Terms", "on_loop_or_here"]
 
 T = TypeVar("T")
 _ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)")
@@ -27,14 +29,10 @@ _NOTHING: Final = "The program ended without a value and printed nothing."
 
 
 class Terms(Protocol):
-    """What code mode says of every run."""
+    """What code mode says of every run; `checks` is None where programs run unchecked."""
 
-    check: bool
-    checks: Checks
-    max_calls: int
-    max_code: int
-    max_memory: int
-    timeout: float
+    limits: Limits
+    checks: Checks | None
 
     def catalog(self, session: Session) -> Catalog:
         """The tools that programs of a session may call now."""
@@ -42,65 +40,38 @@ class Terms(Protocol):
     def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
         """Keep a program that waits; what goes on with it, given the answer."""
 
-    def now(self) -> str:
-        """The moment at which the clock of a program stands."""
 
+@final
+@frozen
+class Io:
+    """How a run waits: on an event loop it is awaited, in plain code everything blocks and nothing suspends."""
 
-class Io(Protocol):
-    """How a run waits."""
+    on_loop: bool
 
     async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
-        """Wait for a turn of a program."""
+        """Wait for a turn of a program, on a loop in a thread."""
+        return await in_thread(work, stop) if self.on_loop else work()
 
     async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
         """Make calls."""
+        return await caller.call(calls) if self.on_loop else caller.call_sync(calls)
 
     async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
         """Answer a suspended call."""
+        return await session.aresume(call, value) if self.on_loop else session.resume(call, value)
 
 
-@final
-class OnLoop:
-    """On an event loop: a turn is waited for in a thread, calls are awaited."""
-
-    async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
-        """Wait for a turn in a thread."""
-        return await in_thread(work, stop)
-
-    async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
-        """Await calls."""
-        return await caller.call(calls)
-
-    async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
-        """Await the result of the answer."""
-        return await session.aresume(call, value)
-
-
-@final
-class Here:
-    """In plain code: everything blocks this thread, and nothing suspends."""
-
-    async def turn(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
-        """Run a turn here."""
-        return work()
-
-    async def call(self, caller: Caller, calls: list[ToolCall]) -> list[ToolResult]:
-        """Make calls here."""
-        return caller.call_sync(calls)
-
-    async def resume(self, session: Session, call: ToolCall, value: Any) -> ToolResult:
-        """Answer here."""
-        return session.resume(call, value)
-
-
-def run_here(work: Coroutine[Any, Any, T]) -> T:
-    """What a run over `Here` comes to, which never suspends."""
+def on_loop_or_here(start: Callable[[Io], Coroutine[Any, Any, ToolResult]]) -> Any:
+    """Begin a run: a coroutine on an event loop, its result in plain code."""
     try:
-        work.send(None)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-    raise RuntimeError("a run has suspended in plain code")
+        asyncio.get_running_loop()
+    except RuntimeError:
+        try:
+            start(Io(on_loop=False)).send(None)
+        except StopIteration as stop:
+            return stop.value
+        raise RuntimeError("a run has suspended in plain code") from None
+    return start(Io(on_loop=True))
 
 
 @final
@@ -115,22 +86,22 @@ class Run:
         self.session = _allowing(session, covered)
         self.owed: dict[str, ToolCall] = {}
         self._given = given
-        self._clock = Clock(mode.timeout)
+        self._clock = Clock(mode.limits.seconds)
         self._number = 0
 
     # From code to result -----------------------------------------------------------------------------------------
 
     async def begin(self, code: str, io: Io) -> ToolResult:
         """Check the code and run it. Raises `Suspend` where a call of it does."""
-        mode, catalog = self.mode, self.mode.catalog(self.caller_session)
+        catalog, limits, checks = self.mode.catalog(self.caller_session), self.mode.limits, self.mode.checks
         program = None
         try:
-            if len(code) > mode.max_code:
-                message = f"the program was not run: it has {len(code):,} characters, of {mode.max_code:,} at most"
+            if len(code) > limits.code:
+                message = f"the program was not run: it has {len(code):,} characters, of {limits.code:,} at most"
                 raise StoppedError(Status.INVALID, "max_code", message)
-            if mode.check and not mode.checks.knows(code, catalog):
-                await self._check(code, catalog, io)
-            program = Program(code, catalog, self._limits(), Handles(), mode.now())
+            if checks is not None and not checks.knows(code, catalog):
+                await self._check(checks, code, catalog, io)
+            program = Program(code, catalog, limits, self._left, Handles(), dt.datetime.now(dt.UTC).isoformat())
             return await self._drive(io, program, catalog, program.start)
         except StoppedError as error:
             return self._stopped(error, program)
@@ -141,8 +112,8 @@ class Run:
     async def go_on(self, parked: Parked, value: Any, io: Io, done: Callable[[], None]) -> ToolResult:
         """Go on with a program that waited, with the answer of the first call that it owes; `done` at the end."""
         owed, program, catalog = parked.owed[0], None, self.mode.catalog(self.caller_session)
-        self._clock.left, self._number = min(parked.left, self.mode.timeout), parked.calls
-        handles = Handles(parked.blocks, parked.shown)
+        limits, handles = self.mode.limits, Handles(parked.blocks, parked.shown)
+        self._clock.left, self._number = min(parked.left, limits.seconds), parked.calls
         try:
             result = await self._answered(owed, value, catalog, io)
             if _waits(result):
@@ -152,10 +123,9 @@ class Run:
             )
             if parked.owed:
                 self._put_away(parked)
-            program = Program(
-                parked.code, catalog, self._limits(), handles, parked.moment, parked.calls, parked.printed
-            )
-            return await self._drive(io, program, catalog, partial(_taken_up, program, parked))
+            known = parked.moment, parked.calls, parked.printed
+            program = Program(parked.code, catalog, limits, self._left, handles, *known)
+            return await self._drive(io, program, catalog, partial(program.take_up, parked.dump, parked.answers))
         except StoppedError as error:
             return self._stopped(error, program)
         finally:
@@ -163,16 +133,14 @@ class Run:
                 program.close()
             done()
 
-    def _limits(self) -> Limits:
-        mode = self.mode
-        return Limits(mode.max_calls, mode.timeout, mode.max_memory, max(self._clock.left, 0.01))
+    @property
+    def _left(self) -> float:
+        return max(self._clock.left, 0.01)
 
-    async def _check(self, code: str, catalog: Catalog, io: Io) -> None:
-        mode = self.mode
-        began = time.perf_counter()
-        check = partial(mode.checks.refusal, code, catalog, mode.timeout / 2, mode.max_memory)
-        refusal = await io.turn(check, lambda: None)
-        if refusal:
+    async def _check(self, checks: Checks, code: str, catalog: Catalog, io: Io) -> None:
+        began, limits = time.perf_counter(), self.mode.limits
+        check = partial(checks.refusal, code, catalog, limits.seconds / 2, limits.memory)
+        if refusal := await io.turn(check, lambda: None):
             raise StoppedError(Status.INVALID, "program", refusal)
         self._clock.spend(time.perf_counter() - began)
 
@@ -236,7 +204,7 @@ class Run:
     def _answer(self, result: ToolResult, handles: Handles, catalog: Catalog) -> Answer:
         if result.is_error:
             return _raised(result.text)
-        value, most = handles.value(result), self.mode.max_memory // 4
+        value, most = handles.value(result), self.mode.limits.memory // 4
         if size_of(value, most) > most:
             return _raised(f"the result of {result.name} is too large for a program: more than {most:,} bytes")
         stub = catalog.by_tool.get(result.name)
@@ -298,11 +266,6 @@ class Run:
         blocks: list[Block] = [TextBlock(printed.rstrip("\n"))] if printed else []
         fault = Fault(error.kind, message, {}, error.__cause__)
         return ToolResult(self.call.id, self.call.name, status, [*blocks, TextBlock(f"Error: {message}")], None, fault)
-
-
-def _taken_up(program: Program, parked: Parked) -> Turn:
-    program.restore(parked.dump, [])
-    return program.go_on({number: dict(answer) for number, answer in parked.answers.items()})
 
 
 def _allowing(session: Session, covered: tuple[str, ...]) -> Session:

@@ -58,7 +58,7 @@ class Parked:
     code: str
     dump: bytes
     owed: tuple[Owed, ...]
-    answers: Mapping[int, Mapping[str, Any]]
+    answers: Mapping[int, dict[str, Any]]
     moment: str
     left: float
     calls: int
@@ -72,7 +72,7 @@ class Parked:
         """What the next answer is asked for with."""
         return f"{self.owed[0].name}: {self.owed[0].reason}"
 
-    def answered(self, answer: Mapping[str, Any]) -> Parked:
+    def answered(self, answer: dict[str, Any]) -> Parked:
         """The same with the answer of the first call that is owed."""
         return evolve(self, owed=self.owed[1:], answers={**self.answers, self.owed[0].number: answer})
 
