@@ -227,8 +227,8 @@ class CodeMode:
         except ToolError:
             self._listed.pop(path.stem, None)
             raise
-        if parked.covered != run.covered:
-            run = self._again(call, parked.covered)
+        if (covered := tuple(parked.covered)) != run.covered:
+            run = self._again(call, covered)
 
         def done() -> None:
             used.unlink(missing_ok=True)

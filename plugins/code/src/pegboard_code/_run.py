@@ -118,9 +118,7 @@ class Run:
             result = await self._answered(owed, value, catalog, io)
             if _waits(result):
                 self._put_away(evolve(parked, owed=(evolve(owed, reason=_reason(result)), *parked.owed[1:])))
-            parked = evolve(
-                parked.answered(self._answer(result, handles, catalog)), blocks=tuple(handles.blocks.values())
-            )
+            parked = evolve(parked.answered(self._answer(result, handles, catalog)), **handles.data)
             if parked.owed:
                 self._put_away(parked)
             known = parked.moment, parked.calls, parked.printed
@@ -227,8 +225,7 @@ class Run:
             calls=program.calls,
             covered=self.covered,
             printed=program.printed,
-            blocks=tuple(program.handles.blocks.values()),
-            shown=tuple(program.handles.shown),
+            **program.handles.data,
         )
 
     def _put_away(self, parked: Parked) -> None:

@@ -8,14 +8,14 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
 from attrs import asdict, evolve, frozen
 
-from pegboard import Block, Secret, ToolError
+from pegboard import Secret, ToolError
 
 __all__ = ["Owed", "Parked", "Snapshots", "TakenError"]
 
@@ -51,21 +51,24 @@ class Owed:
 @final
 @frozen
 class Parked:
-    """A program that waits: `answers` are those that it has not been given yet, `left` its seconds."""
+    """A program that waits: `answers` are those that it has not been given yet, `left` its seconds.
+
+    `blocks` and `shown` are as `Block.to_dict` writes them.
+    """
 
     call_id: str
     session: str | None
     code: str
     dump: bytes
-    owed: tuple[Owed, ...]
+    owed: Sequence[Owed]
     answers: Mapping[int, dict[str, Any]]
     moment: str
     left: float
     calls: int
-    covered: tuple[str, ...]
+    covered: Sequence[str]
     printed: str
-    blocks: tuple[Block, ...]
-    shown: tuple[Block, ...]
+    blocks: Sequence[Mapping[str, Any]]
+    shown: Sequence[Mapping[str, Any]]
 
     @property
     def reason(self) -> str:
@@ -78,33 +81,15 @@ class Parked:
 
     def to_bytes(self) -> bytes:
         """The record as JSON."""
-        members = {
-            **asdict(self, recurse=False),
-            "dump": base64.b64encode(self.dump).decode(),
-            "owed": [asdict(each) for each in self.owed],
-            "answers": list(self.answers.items()),
-            "blocks": [block.to_dict() for block in self.blocks],
-            "shown": [block.to_dict() for block in self.shown],
-        }
-        return json.dumps(members).encode()
+        return json.dumps({**asdict(self), "dump": base64.b64encode(self.dump).decode()}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Parked:
         """The record that `to_bytes` has written."""
-        from pegboard_code._values import block_from
-
         members = json.loads(data)
-        return cls(
-            **{
-                **members,
-                "dump": base64.b64decode(members["dump"]),
-                "owed": tuple(Owed(**each) for each in members["owed"]),
-                "answers": {int(number): answer for number, answer in members["answers"]},
-                "covered": tuple(members["covered"]),
-                "blocks": tuple(map(block_from, members["blocks"])),
-                "shown": tuple(map(block_from, members["shown"])),
-            }
-        )
+        dump, owed = base64.b64decode(members["dump"]), [Owed(**each) for each in members["owed"]]
+        answers = {int(number): answer for number, answer in members["answers"].items()}
+        return cls(**{**members, "dump": dump, "owed": owed, "answers": answers})
 
 
 @final
