@@ -88,95 +88,94 @@ class Run:
         self._given = given
         self._clock = Clock(mode.limits.seconds)
         self._number = 0
+        self._program: Program | None = None
+        self._catalog: Catalog
 
     # From code to result -----------------------------------------------------------------------------------------
 
     async def begin(self, code: str, io: Io) -> ToolResult:
         """Check the code and run it. Raises `Suspend` where a call of it does."""
-        catalog, limits, checks = self.mode.catalog(self.caller_session), self.mode.limits, self.mode.checks
-        program = None
-        try:
-            if len(code) > limits.code:
-                message = f"the program was not run: it has {len(code):,} characters, of {limits.code:,} at most"
-                raise StoppedError(Status.INVALID, "max_code", message)
-            if checks is not None and not checks.knows(code, catalog):
-                await self._check(checks, code, catalog, io)
-            program = Program(code, catalog, limits, self._left, Handles(), dt.datetime.now(dt.UTC).isoformat())
-            return await self._drive(io, program, catalog, program.start)
-        except StoppedError as error:
-            return self._stopped(error, program)
-        finally:
-            if program is not None:
-                program.close()
+        return await self._settled(self._begun(code, io))
 
     async def go_on(self, parked: Parked, value: Any, io: Io, done: Callable[[], None]) -> ToolResult:
         """Go on with a program that waited, with the answer of the first call that it owes; `done` at the end."""
-        owed, program, catalog = parked.owed[0], None, self.mode.catalog(self.caller_session)
-        limits, handles = self.mode.limits, Handles(parked.blocks, parked.shown)
-        self._clock.left, self._number = min(parked.left, limits.seconds), parked.calls
         try:
-            result = await self._answered(owed, value, catalog, io)
-            if _waits(result):
-                self._put_away(evolve(parked, owed=(evolve(owed, reason=_reason(result)), *parked.owed[1:])))
-            parked = evolve(parked.answered(self._answer(result, handles, catalog)), **handles.data)
-            if parked.owed:
-                self._put_away(parked)
-            known = parked.moment, parked.calls, parked.printed
-            program = Program(parked.code, catalog, limits, self._left, handles, *known)
-            return await self._drive(io, program, catalog, partial(program.take_up, parked.dump, parked.answers))
-        except StoppedError as error:
-            return self._stopped(error, program)
+            return await self._settled(self._gone_on(parked, value, io))
         finally:
+            done()
+
+    async def _settled(self, work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
+        self._catalog = self.mode.catalog(self.caller_session)
+        try:
+            return await work
+        except StoppedError as error:
+            return self._stopped(error)
+        finally:
+            program, self._program = self._program, None
             if program is not None:
                 program.close()
-            done()
+
+    async def _begun(self, code: str, io: Io) -> ToolResult:
+        catalog, limits, checks = self._catalog, self.mode.limits, self.mode.checks
+        if len(code) > limits.code:
+            message = f"the program was not run: it has {len(code):,} characters, of {limits.code:,} at most"
+            raise StoppedError(Status.INVALID, "max_code", message)
+        if checks is not None and not checks.knows(code, catalog):
+            check = partial(checks.refusal, code, catalog, limits.seconds / 2, limits.memory)
+            if refusal := await self._timed(io, check, lambda: None):
+                raise StoppedError(Status.INVALID, "program", refusal)
+        program = Program(code, catalog, limits, self._left, Handles(), dt.datetime.now(dt.UTC).isoformat())
+        return await self._drive(io, program, program.start)
+
+    async def _gone_on(self, parked: Parked, value: Any, io: Io) -> ToolResult:
+        owed, limits, handles = parked.owed[0], self.mode.limits, Handles(parked.blocks, parked.shown)
+        self._clock.left, self._number = min(parked.left, limits.seconds), parked.calls
+        result = await self._answered(owed, value, io)
+        if _waits(result):
+            self._put_away(evolve(parked, owed=(evolve(owed, reason=_reason(result)), *parked.owed[1:])))
+        parked = evolve(parked.answered(self._answer(result, handles)), **handles.data)
+        if parked.owed:
+            self._put_away(parked)
+        known = parked.moment, parked.calls, parked.printed
+        program = Program(parked.code, self._catalog, limits, self._left, handles, *known)
+        return await self._drive(io, program, partial(program.take_up, parked.dump, parked.answers))
 
     @property
     def _left(self) -> float:
         return max(self._clock.left, 0.01)
 
-    async def _check(self, checks: Checks, code: str, catalog: Catalog, io: Io) -> None:
-        began, limits = time.perf_counter(), self.mode.limits
-        check = partial(checks.refusal, code, catalog, limits.seconds / 2, limits.memory)
-        if refusal := await io.turn(check, lambda: None):
-            raise StoppedError(Status.INVALID, "program", refusal)
-        self._clock.spend(time.perf_counter() - began)
-
-    async def _drive(self, io: Io, program: Program, catalog: Catalog, begin: Callable[[], Turn]) -> ToolResult:
+    async def _drive(self, io: Io, program: Program, begin: Callable[[], Turn]) -> ToolResult:
+        self._program = program
         self._given[0].on_cancel(program.kill)
-        caller = self._caller(self.session)
-        turn = await self._turn(io, program, begin)
+        turn = await self._timed(io, begin, program.kill)
         while not isinstance(turn, Ended):
-            calls = [self._made(request, catalog) for request in turn]
-            results = await io.call(caller, calls)
-            answers = self._answers(turn, calls, results, program, catalog)
-            turn = await self._turn(io, program, partial(program.go_on, answers))
-        return self._ended(program, turn.value)
+            calls = [self._made(request) for request in turn]
+            results = await io.call(self._caller(self.session), calls)
+            answers = self._answers(program, turn, calls, results)
+            turn = await self._timed(io, partial(program.go_on, answers), program.kill)
+        return ToolResult(
+            self.call.id, self.call.name, Status.SUCCESS, _content(program, turn.value), turn.value, value=turn.value
+        )
 
     def _caller(self, session: Session) -> Caller:
         token, emitter, given = self._given
         return Caller(session, self._clock, emitter, token, given)
 
-    async def _turn(self, io: Io, program: Program, work: Callable[[], Turn]) -> Turn:
+    async def _timed(self, io: Io, work: Callable[[], T], stop: Callable[[], None]) -> T:
         began = time.perf_counter()
-        turn = await io.turn(work, program.kill)
+        value = await io.turn(work, stop)
         self._clock.spend(time.perf_counter() - began)
-        return turn
+        return value
 
     # Calls -------------------------------------------------------------------------------------------------------
 
-    def _made(self, request: CallRequest, catalog: Catalog) -> ToolCall:
+    def _made(self, request: CallRequest) -> ToolCall:
         self._number += 1
-        tool = catalog.stubs[request.name].tool
+        tool = self._catalog.stubs[request.name].tool
         return ToolCall(f"{self.call.id}_{self._number}", tool, request.arguments, {"parent": self.call.id})
 
     def _answers(
-        self,
-        requests: list[CallRequest],
-        calls: list[ToolCall],
-        results: list[ToolResult],
-        program: Program,
-        catalog: Catalog,
+        self, program: Program, requests: list[CallRequest], calls: list[ToolCall], results: list[ToolResult]
     ) -> dict[int, Answer]:
         """What the program gets. Raises `Suspend` where nothing failed and an answer is owed."""
         # What was ended for another's failure fails as that one did: `gather` raises what comes first.
@@ -185,27 +184,26 @@ class Run:
         answers: dict[int, Answer] = {}
         owed: list[Owed] = []
         for each, call, result in zip(requests, calls, results, strict=True):
+            waits = _waits(result)
             if result.status is Status.SUSPENDED:
                 self.session.withdraw(call)
                 self.owed[call.id] = call
-            if waits := _waits(result):
+            if waits and not failures:
                 owed.append(Owed(each.number, call.id, call.name, each.arguments, _reason(result), asks(result)))
+                continue
             ended = waits or result.status is Status.CANCELLED
-            answers[each.number] = self._answer(cause if ended and cause else result, program.handles, catalog)
-        if owed and not failures:
-            settled = {
-                number: answer for number, answer in answers.items() if number not in {each.number for each in owed}
-            }
-            self._put_away(self._parked(program, owed, settled))
+            answers[each.number] = self._answer(cause if ended and cause else result, program.handles)
+        if owed:
+            self._put_away(self._parked(program, owed, answers))
         return answers
 
-    def _answer(self, result: ToolResult, handles: Handles, catalog: Catalog) -> Answer:
+    def _answer(self, result: ToolResult, handles: Handles) -> Answer:
         if result.is_error:
             return _raised(result.text)
         value, most = handles.value(result), self.mode.limits.memory // 4
         if size_of(value, most) > most:
             return _raised(f"the result of {result.name} is too large for a program: more than {most:,} bytes")
-        stub = catalog.by_tool.get(result.name)
+        stub = self._catalog.by_tool.get(result.name)
         if stub is not None and not fits(value, stub.returns):
             return _raised(f"the result of {result.name} is not what its signature says: {stub.head}")
         return {"return_value": value}
@@ -232,7 +230,7 @@ class Run:
         """Keep a program that waits. Raises `Suspend` with the reason of the first answer that is owed."""
         raise Suspend(parked.reason, resume=self.mode.kept(self, parked))
 
-    async def _answered(self, owed: Owed, value: Any, catalog: Catalog, io: Io) -> ToolResult:
+    async def _answered(self, owed: Owed, value: Any, io: Io) -> ToolResult:
         """The result of a call with its answer, made as by the tool itself."""
         call = self.owed.get(owed.call_id) or ToolCall(
             owed.call_id, owed.name, dict(owed.arguments), {"parent": self.call.id}
@@ -251,12 +249,8 @@ class Run:
 
     # Results -----------------------------------------------------------------------------------------------------
 
-    def _ended(self, program: Program, value: Any) -> ToolResult:
-        content = _content(program, value)
-        return ToolResult(self.call.id, self.call.name, Status.SUCCESS, content, value, value=value)
-
-    def _stopped(self, error: StoppedError, program: Program | None) -> ToolResult:
-        printed = program.printed if program is not None else ""
+    def _stopped(self, error: StoppedError) -> ToolResult:
+        printed = "" if self._program is None else self._program.printed
         status, message = error.status, error.message
         if self._given[0].cancelled:
             status, message = Status.CANCELLED, "the call was cancelled"
