@@ -1,6 +1,7 @@
 """Programs in the conversation of an agent, which another process goes on with."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,12 @@ from tests.plugins.code.test_suspension import KEY, resumed
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
-from pegboard import PegboardError, Suspend, Toolkit, tool
+from pegboard import Suspend, Toolkit, tool
 from pegboard_agent import Agent, Memory, OpenAIChat
 from pegboard_code import CodeMode
 from pegboard_testing import ScriptedServer
 
-folder, step = Path(sys.argv[1]), sys.argv[2]
+folder, step = Path(sys.argv[1]), ""
 
 
 def note(text: str) -> str:
@@ -44,52 +45,63 @@ def said(*texts):
     print(json.dumps(texts), flush=True)
 
 
-toolkit = Toolkit(plugins=["dialects"], approver=approver)
-toolkit.register(note, pay)
-toolkit.register(CodeMode(toolkit.view(), store=folder / "programs", key=b"k" * 32))
+def made():
+    toolkit = Toolkit(plugins=["dialects"], approver=approver)
+    toolkit.register(note, pay)
+    toolkit.register(CodeMode(toolkit.view(), store=folder / "programs", key=b"k" * 32, check=False))
+    return toolkit
 
 
-def ask(name, message, *replies):
+def ask(toolkit, name, message, *replies):
     with ScriptedServer(*replies) as server:
         model = OpenAIChat("scripted", base_url=server.url, api_key="none")
         agent = Agent("clerk", model, toolkit.view(include="run_code"), memory=Memory(folder / "talks"))
         if message is not None:
             return agent.call_sync(message, session_id=name).parked
         (call,) = [call for call in toolkit.pending if call.session.id == name]
-        try:
-            said(name, str(toolkit.resume(call, True).text))
-        except PegboardError as error:
-            said(name, str(error))
+        said(name, toolkit.resume(call, True).text)
         return agent.call_sync(session_id=name).text
 
 
-for name in json.loads(sys.argv[3]):
-    if step == "begin":
-        code = f"await note(text='began {name}')\\nx = await pay(to='{name}')\\nawait note(text=x + '!')\\nx"
-        said(name, ask(name, "Pay.", [("run_code", {"code": code})]), len(toolkit.pending))
-    else:
-        said(name, ask(name, None, f"{name} was paid."))
-os._exit(0)
+def taken(names):
+    toolkit = made()
+    for name in names:
+        if step == "begin":
+            code = f"await note(text='began {name}')\\nx = await pay(to='{name}')\\nawait note(text=x + '!')\\nx"
+            said(name, ask(toolkit, name, "Pay.", [("run_code", {"code": code})]), len(toolkit.pending))
+        else:
+            said(name, ask(toolkit, name, None, f"{name} was paid."))
+    os.kill(os.getpid(), 9)
+
+
+# Processes that share nothing but what was imported.
+made().prepare("run_code", {"code": "1"})
+for step in ("begin", "killed"):
+    if os.fork() == 0:
+        taken([None, "ann", "bob"])
+    os.wait()
 """
 
 
-def stepped(folder: Path, step: str, *names: str | None) -> list[Any]:
-    """What a process prints that takes a step in the conversations of these names."""
-    script = folder / "script.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(folder), step, json.dumps(names)]
-    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert run.returncode == (-9 if step == "killed" else 0), run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
-
-
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_fresh_process_goes_on_with_parked_programs(tmp_path: Path) -> None:
     for pack in ("pegboard_agent", "pegboard_testing", "pegboard_dialects"):
         pytest.importorskip(pack)
-    begun = stepped(tmp_path, "begin", None, "ann", "bob")  # three conversations whose calls have the same id
-    assert begun == [[None, ["call_1_1"], 1], ["ann", ["call_1_1"], 2], ["bob", ["call_1_1"], 3]]
-    gone_on = stepped(tmp_path, "killed", None, "ann", "bob")  # in the program of the last one
-    assert gone_on == [[None, "paid None"], [None, "None was paid."], ["ann", "paid ann"], ["ann", "ann was paid."]]
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(tmp_path)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert list(map(json.loads, run.stdout.splitlines())) == [
+        # Three conversations whose calls have the same id.
+        [None, ["call_1_1"], 1],
+        ["ann", ["call_1_1"], 2],
+        ["bob", ["call_1_1"], 3],
+        # Another process goes on, and is killed in the program of the last one.
+        [None, "paid None"],
+        [None, "None was paid."],
+        ["ann", "paid ann"],
+        ["ann", "ann was paid."],
+    ]
     with coded(store=tmp_path / "programs", key=b"k" * 32) as toolkit:
         again = toolkit.session(id="bob").resume("call_1_1", True)
     assert "taken up before, by a program that did not end it; nothing was run now" in again.text
