@@ -134,6 +134,18 @@ class TestHere:
             assert resumed(toolkit, "c1", "red", mode).text == "order: which size?"
             assert resumed(toolkit, "c1", "L", mode).data == "shirt red L"
 
+    def test_what_the_host_has_answered_by_then_is_kept(self, mode: str, options: dict[str, Any]) -> None:
+        code = (
+            "import asyncio\nasync def large():\n    try:\n        return await get_weather(city=['a' * 10 ** 6] * 20)\n"
+            "    except ToolError as e:\n        return str(e)\n"
+            "f = find_tools(query='weather')\n"
+            "x = await asyncio.gather(ask_person(question='q'), large())\n[*x, await f]"
+        )
+        with coded(check=False, **options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            answer, refusal, found = resumed(toolkit, "c1", "yes", mode).data
+        assert (answer, "are too large" in refusal, "def get_weather(" in found) == ("yes", True, True)
+
     def test_a_failure_beside_it_ends_it(self, mode: str, options: dict[str, Any]) -> None:
         code = "import asyncio\nawait asyncio.gather(ask_person(question='1'), get_weather(city='Atlantis'))"
         with coded(**options) as toolkit:

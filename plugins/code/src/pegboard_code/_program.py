@@ -94,7 +94,7 @@ class Program:
         self._worker: Worker | None = None
         self._snapshot: Any = None
         self._requests: dict[int, CallRequest] = {}
-        self._known: dict[int, Answer] = {}
+        self.known: dict[int, Answer] = {}  # answers of the host that it has not been given
         self._failures: set[str] = set()
 
     @property
@@ -128,7 +128,7 @@ class Program:
             if "message" in answer:
                 self._failures.add(answer["message"])
         snapshot = self._snapshot
-        known = {number: self._known.pop(number) for number in snapshot.pending_call_ids if number in self._known}
+        known = {number: self.known.pop(number) for number in snapshot.pending_call_ids if number in self.known}
         return self._turn(lambda: snapshot.resume({**known, **answers}))
 
     def dump(self) -> bytes:
@@ -178,7 +178,7 @@ class Program:
                     self._snapshot = snapshot
                     if requests := [self._requests[number] for number in waited if number in self._requests]:
                         return requests
-                    snapshot = snapshot.resume({number: self._known.pop(number) for number in waited})
+                    snapshot = snapshot.resume({number: self.known.pop(number) for number in waited})
                 else:
                     snapshot = snapshot.resume_auto()
             return self._ended(snapshot.output)
@@ -202,7 +202,7 @@ class Program:
         if name in ("find_tools", "describe_tool"):
             query = str([*args, *arguments.values(), ""][0])
             answer = self._catalog.find(query) if name == "find_tools" else self._catalog.describe(query)
-            self._known[snapshot.call_id] = {"return_value": answer}
+            self.known[snapshot.call_id] = {"return_value": answer}
             return snapshot.resume({"future": ...})
         if name not in self._catalog.stubs:
             return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
@@ -223,7 +223,7 @@ class Program:
         try:
             self._requests[number] = CallRequest(number, name, as_data(given), line)
         except TooLargeError as error:
-            self._known[number] = self._raised(f"the arguments of {name} are too large: {error}")
+            self.known[number] = self._raised(f"the arguments of {name} are too large: {error}")
 
     def _raised(self, message: str) -> Answer:
         self._failures.add(message)

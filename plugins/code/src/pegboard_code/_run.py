@@ -217,7 +217,7 @@ class Run:
             code=program.code,
             dump=program.dump(),
             owed=tuple(owed),
-            answers=answers,
+            answers={**program.known, **answers},
             moment=program.moment,
             left=self._clock.left,
             calls=program.calls,

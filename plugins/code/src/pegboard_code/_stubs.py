@@ -237,12 +237,9 @@ def _function(head: str, description: str, lines: list[str]) -> str:
         return f"{head}: ..."
     # What a description holds must not end the docstring.
     text = text.replace("\\", "\\\\").replace('"""', "'''")
-    body = text if "\n" not in text and not text.endswith('"') else f"{text}\n"
-    return f'{head}:\n    """{_indented(body)}"""'
-
-
-def _indented(text: str) -> str:
-    return re.sub(r"\n(?=[^\n])", "\n    ", text) + ("    " if text.endswith("\n") else "")
+    end = "\n    " if "\n" in text or text.endswith('"') else ""
+    body = re.sub(r"\n(?=[^\n])", "\n    ", text)
+    return f'{head}:\n    """{body}{end}"""'
 
 
 def _comment(schema: Any) -> str:
