@@ -136,7 +136,8 @@ class TestHere:
 
     def test_what_the_host_has_answered_by_then_is_kept(self, mode: str, options: dict[str, Any]) -> None:
         code = (
-            "import asyncio\nasync def large():\n    try:\n        return await get_weather(city=['a' * 10 ** 6] * 20)\n"
+            "import asyncio\nasync def large():\n    try:\n"
+            "        return await get_weather(city=['a' * 10 ** 6] * 20)\n"
             "    except ToolError as e:\n        return str(e)\n"
             "f = find_tools(query='weather')\n"
             "x = await asyncio.gather(ask_person(question='q'), large())\n[*x, await f]"

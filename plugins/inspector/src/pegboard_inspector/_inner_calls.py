@@ -47,7 +47,10 @@ class InnerCalls:
                 RUNNING.reset(token)
 
     def _around(self, entered: EnteredCall, proceed: Callable[[], Any]) -> Any:
-        made = self._made(entered)
+        try:
+            made = self._made(entered)
+        except Exception:  # noqa: BLE001 - what cannot be shown must not change what is called
+            made = None
         if made is None:
             return proceed()
         try:
