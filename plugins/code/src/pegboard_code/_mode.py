@@ -260,7 +260,7 @@ class CodeMode:
             code, reason = "", str(error)
         call = self._listed[path.stem] = session.prepare(ToolCall(call_id, self.name, {"code": code}))
         if call.result is None:
-            session.suspend(call, reason)
+            session.suspend(call, reason, resume=partial(self._take, snapshots, self._again(call, ()), path))
 
 
 class _Keeper:
