@@ -197,6 +197,24 @@ class TestWhatItHears:
         result = toolkit.resume(call.id, "yes")
         assert watching.told == [("resumed", {"call": call, "result": result})]
 
+    def test_the_answer_that_a_tool_goes_on_with(self, watching: Watching) -> None:
+        def ask(key: str) -> str:
+            """Ask a person, twice."""
+            raise Suspend("may I?", resume=again)
+
+        def again(answer: str) -> str:
+            raise Suspend("really?", resume=f"{answer} {{}}".format)
+
+        toolkit = board(watching, ask)
+        toolkit.set_presets("ask", {"key": Secret("hunter2")})
+        call = toolkit.prepare("ask")
+        call.execute_sync()
+        toolkit.resume(call.id, "yes")
+        assert watching.told == []  # it waits again
+        result = toolkit.resume(call.id, "hunter2")
+        assert watching.told == [("resumed", {"call": call, "result": result})]
+        assert "hunter2" not in repr(watching.told)
+
     @pytest.mark.parametrize("secret", [Secret("hunter2"), Secret(Computed(lambda call: "hunter2"))])
     def test_a_call_knows_its_secrets_once_it_has_run(self, secret: Any) -> None:
         shown: list[Any] = []

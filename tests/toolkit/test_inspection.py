@@ -1,12 +1,14 @@
 """What hosts may ask a toolkit: its plugins, its board, and which tools were imported."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pegboard import PegboardError, Toolkit
-from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of, program_toolkit
+from pegboard import Middleware, PegboardError, Toolkit
+from pegboard.inspection import Plugins, board_of, is_loaded, plugins_of, program_toolkit, watch_calls
 from pegboard_testing import fake_distribution
 from tests.support.plugin_site import Site
 
@@ -28,6 +30,29 @@ def test_who_contributes_what(site: Site) -> None:
         assert all(each.builtin for each in own)
         assert all(each.builtin for each in plugins.contributions("provide_types"))
         assert set(plugins.import_seconds) == {"dice"}
+
+
+def test_calls_are_followed_until_it_is_removed() -> None:
+    seen: list[str] = []
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(lambda: 1, name="one")
+        assert toolkit.call_sync("one").value == 1
+
+        def watcher(name: str) -> Middleware:
+            def around(call: Any, proceed: Callable[[], Any]) -> Any:
+                seen.append(f"{name} {call.call_id}")
+                return proceed()
+
+            return Middleware(around, whole=True)
+
+        removals = [watch_calls(toolkit, watcher(name)) for name in ("inner", "outer")]
+        assert toolkit.call_sync("one", call_id="c1").value == 1
+        assert toolkit.prepare("two", call_id="c2").status == "not_found"
+        assert seen == ["outer c1", "inner c1", "outer c2", "inner c2"]
+        for remove in (*removals, removals[0]):
+            remove()
+        assert toolkit.call_sync("one").value == 1
+        assert len(seen) == 4
 
 
 def test_names_that_clash(site: Site) -> None:

@@ -148,7 +148,8 @@ class Middleware(Shown):
     fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
     on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. In between, where
     the call is made, `told(what, details)` hears of each `"retry"`, each answer to a request for `"approval"` and each
-    `"denial"` by a guard; and of each suspended call that is `"resumed"`, its `call` and the `result`.
+    `"denial"` by a guard; and of each suspended call that is `"resumed"`, its `call` and the `result`, once it has one.
+    What a tool does with the answer is the rest of its call: no middleware runs around it again.
     """
 
     around: Callable[[Any, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)

@@ -12,12 +12,14 @@ Pegboard and its packs write files of their own. `verdicts_of(session, name)` is
 `tool_index(tools).search(words, limit)` names the tools that fit best, as `search_tools` does.
 `program_toolkit("myprogram:toolkit")` is the toolkit of a program that a person names on a command line, and
 `sources_of(toolkit)` are the objects that were registered as live sources, such as remote servers.
+`watch_calls(toolkit, Middleware(around, whole=True))` follows the calls of a toolkit that was made without it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -39,7 +41,7 @@ from pegboard._toolkit.session import Session
 from pegboard._toolkit.toolkit import Toolkit
 from pegboard._types.hints import function_kind
 from pegboard.builtin.search import tool_index
-from pegboard.extension import LiveSource, Verdict
+from pegboard.extension import LiveSource, Middleware, Verdict
 
 __all__ = [
     "Board",
@@ -65,6 +67,7 @@ __all__ = [
     "suggestion",
     "tool_index",
     "verdicts_of",
+    "watch_calls",
     "write_file",
 ]
 
@@ -131,6 +134,18 @@ def is_loaded(tool: Tool) -> bool:
 def verdicts_of(session: Session, name: str) -> list[tuple[str, Verdict]]:
     """What each guard says of a tool of a session: the guard, as messages name it, and its verdict."""
     return [(guard, verdict) for _, guard, verdict in session._overlay.guards.verdicts(session._tool(name))]
+
+
+def watch_calls(toolkit: Toolkit, watcher: Middleware) -> Callable[[], None]:
+    """Put middleware around the whole calls of a toolkit, outside of all that is there; what it returns removes it."""
+    core = toolkit._core
+    core.engine.around = [watcher, *core.engine.around]
+    core.run = core.runner.entered
+
+    def remove() -> None:
+        core.engine.around = [each for each in core.engine.around if each is not watcher]
+
+    return remove
 
 
 def regular(path: str, flags: int, mode: int = 0o666) -> int:

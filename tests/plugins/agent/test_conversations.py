@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard import PegboardError, Suspend, Tool, Toolkit, tool
+from pegboard import PegboardError, Session, Suspend, Tool, Toolkit, tool
 from pegboard_agent import (
     Agent,
     CallEnded,
@@ -26,7 +26,7 @@ from pegboard_agent import (
     Memory,
     estimated_tokens,
 )
-from tests.plugins.agent.desk import Scripted, events_of, faults_of
+from tests.plugins.agent.desk import Scripted, calls, events_of, faults_of
 from tests.support.board_tools import board
 from tests.support.waiting import begin, eventually
 
@@ -450,3 +450,18 @@ class TestTrimming:
     def test_an_image_counts_as_a_thousand(self) -> None:
         image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
         assert 1_000 <= estimated_tokens([{"role": "user", "content": [image]}]) < 1_100
+
+
+def test_the_session_of_a_conversation_has_its_name() -> None:
+    names: list[str | None] = []
+
+    def note(session: Session) -> None:
+        names.append(session.id)
+
+    toolkit = Toolkit(plugins=())
+    toolkit.register(note)
+    for session in (toolkit, toolkit.session(id="chat 7")):
+        for name in (None, "ann"):
+            agent = Agent("clerk", Scripted(calls(("note", {})), "done"), session)
+            assert agent.call_sync("Note it.", session_id=name).text == "done"
+    assert names == [None, "ann", "chat 7", "chat 7/ann"]

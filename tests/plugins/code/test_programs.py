@@ -310,10 +310,10 @@ class TestEnding:
 
     def test_waiting_for_approval_does_not_count(self, mode: str) -> None:
         def approve(request: Any) -> bool:
-            time.sleep(1.5)
+            time.sleep(0.9)
             return True
 
-        with coded(approver=approve, timeout=1.0) as toolkit:
+        with coded(approver=approve, timeout=0.6) as toolkit:
             assert ran(toolkit, "await send_mail(to='a')", mode).data == "sent to a"
 
     def test_memory_is_named(self, mode: str) -> None:

@@ -163,7 +163,13 @@ def test_bombs_end_in_time_and_cost_the_host_little(check: bool) -> None:
     assert len(BOMBS) >= 50
 
 
-@pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(True, marks=pytest.mark.slow, id="checked"),
+        pytest.param(False, id="unchecked"),
+    ],  # none to hinder it
+)
 def test_nothing_is_reached(check: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "secret.txt"
     path.write_text(f"key = '{SECRET}'\n")

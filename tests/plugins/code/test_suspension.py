@@ -134,6 +134,19 @@ class TestHere:
             assert resumed(toolkit, "c1", "red", mode).text == "order: which size?"
             assert resumed(toolkit, "c1", "L", mode).data == "shirt red L"
 
+    def test_what_the_host_has_answered_by_then_is_kept(self, mode: str, options: dict[str, Any]) -> None:
+        code = (
+            "import asyncio\nasync def large():\n    try:\n"
+            "        return await get_weather(city=['a' * 10 ** 6] * 20)\n"
+            "    except ToolError as e:\n        return str(e)\n"
+            "f = find_tools(query='weather')\n"
+            "x = await asyncio.gather(ask_person(question='q'), large())\n[*x, await f]"
+        )
+        with coded(check=False, **options) as toolkit:
+            ran(toolkit, code, mode, call_id="c1")
+            answer, refusal, found = resumed(toolkit, "c1", "yes", mode).data
+        assert (answer, "are too large" in refusal, "def get_weather(" in found) == ("yes", True, True)
+
     def test_a_failure_beside_it_ends_it(self, mode: str, options: dict[str, Any]) -> None:
         code = "import asyncio\nawait asyncio.gather(ask_person(question='1'), get_weather(city='Atlantis'))"
         with coded(**options) as toolkit:
@@ -223,7 +236,7 @@ class TestOverARestart:
     def test_a_lifted_limit_is_given_again(self, mode: str, tmp_path: Path) -> None:
         code = "await ask_person(question='1')\nwhile True:\n    pass"
         kept = Kept(tmp_path, code=code)
-        with coded(store=tmp_path, key=KEY, timeout=1.0) as toolkit:
+        with coded(store=tmp_path, key=KEY, timeout=0.3) as toolkit:
             assert kept.folder == tmp_path
             began = time.monotonic()
             assert resumed(toolkit, "c1", "yes", mode).status is Status.TIMEOUT
@@ -244,61 +257,79 @@ from pegboard_code import CodeMode
 folder, log, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 
 
-def program(step: str, call_id: str, out: int) -> None:
+def made(step: str) -> Toolkit:
     def ask(question: str) -> str:
         raise Suspend(question)
 
-    def act(what: str) -> str:
+    def act(name: str, what: str) -> str:
         with open(log, "a") as file:
-            file.write(f"{call_id} {what}\\n")
+            file.write(f"{name} {what}\\n")
         if step == "killed":
             os.kill(os.getpid(), 9)
         return what
 
     toolkit = Toolkit(plugins=())
     toolkit.register(ask, act)
-    toolkit.register(CodeMode(toolkit, store=folder, key=b"k" * 32))
+    toolkit.register(CodeMode(toolkit, store=folder, key=b"k" * 32, check=False))
+    return toolkit
+
+
+def taken(step: str, numbers: list[int], out: int) -> None:
+    toolkit = made(step)
+    for number in numbers:
+        name = f"c{number}"
+        code = f"x = await ask(question='go?')\\nawait act(name='{name}', what=x)"
+        try:
+            if step == "begin":
+                text = str(toolkit.call_sync("run_code", {"code": code}, call_id=name).status)
+            else:
+                result = toolkit.resume(name, "now")
+                text = f"{result.status} {result.text}"
+        except Exception as error:
+            text = str(error)
+        os.write(out, f"{json.dumps([number, step, text])}\\n".encode())
     if step == "begin":
-        code = "x = await ask(question='go?')\\nawait act(what=x)"
-        os.write(out, str(toolkit.call_sync("run_code", {"code": code}, call_id=call_id).status).encode())
         os.kill(os.getpid(), 9)
-    try:
-        result = toolkit.resume(call_id, "now")
-        os.write(out, f"{result.status} {result.text}".encode())
-    except Exception as error:
-        os.write(out, str(error).encode())
     os._exit(0)
 
 
-# A process each, which ends by its own kill; only what was imported is shared, for the sandbox was not begun here.
+def forked(step: str, *numbers: int) -> None:
+    # A process, in which the sandbox was not begun: only what was imported is shared.
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        taken(step, list(numbers), writer)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        print(said.read(), end="", flush=True)
+    os.wait()
+
+
+import asyncio, pydantic_monty
+made("").prepare("run_code", {"code": "1"})
 for number in range(count):
-    for step in ("begin", *(("killed", "resume") if number % 2 else ("resume",)), "again"):
-        reader, writer = os.pipe()
-        if os.fork() == 0:
-            program(step, f"c{number}", writer)
-        os.close(writer)
-        with os.fdopen(reader) as said:
-            text = said.read()
-        os.wait()
-        print(json.dumps([number, step, text]), flush=True)
+    forked("begin", number)
+for number in range(1, count, 2):
+    forked("killed", number)
+forked("resume", *range(count))
+forked("again", *range(count))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-@pytest.mark.parametrize("batch", range(8))
-def test_200_programs_go_on_exactly_once_or_say_why_not_over_kills(batch: int, tmp_path: Path) -> None:
-    script, log = tmp_path / "driver.py", tmp_path / "log"
+@pytest.mark.parametrize("half", [1, 2])
+def test_200_programs_go_on_exactly_once_or_say_why_not_over_kills(half: int, tmp_path: Path) -> None:
+    script, log, count = tmp_path / "driver.py", tmp_path / "log", 100
     script.write_text(DRIVER)
-    arguments = [sys.executable, str(script), str(tmp_path / "store"), str(log), "25"]
+    arguments = [sys.executable, str(script), str(tmp_path / "store"), str(log), str(count)]
     run = subprocess.run(arguments, capture_output=True, text=True, timeout=280, check=True)
     steps = [json.loads(line) for line in run.stdout.splitlines()]
-    expected = {"begin": "suspended", "killed": "", "again": "no suspended call has the id"}
-    for number, step, text in steps:
+    expected = {"begin": "suspended", "again": "no suspended call has the id"}
+    for number, step, text in steps:  # a killed one says nothing
         wanted = expected.get(step, "taken up before" if number % 2 else "success now")
         assert wanted in text, (number, step, text)
-    assert len(steps) == 87, batch
-    assert sorted(log.read_text().splitlines()) == sorted(f"c{number} now" for number in range(25))
+    assert len(steps) == 3 * count, half
+    assert sorted(log.read_text().splitlines()) == sorted(f"c{number} now" for number in range(count))
     assert list((tmp_path / "store").iterdir()) == []
 
 

@@ -85,6 +85,18 @@ class Client:
         body = json.dumps(sent).encode()
         return self.send("POST", f"/api/{path}", body, content_type=JSON, origin=self.origin)
 
+    def later(self, path: str, **sent: Any) -> Callable[[], Answer]:
+        """`post` in a thread; what is returned waits for the answer."""
+        answers: list[Answer] = []
+        thread = threading.Thread(target=lambda: answers.append(self.post(path, **sent)), daemon=True)
+        thread.start()
+
+        def answer() -> Answer:
+            thread.join(PATIENCE)
+            return answers[0]
+
+        return answer
+
     def call(self, name: str, **arguments: Any) -> str:
         """Begin a call; its id."""
         answer = self.post("calls", name=name, arguments=json.dumps(arguments))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Approval, Guard, PegboardError, ToolCall, Toolkit, Verdict, hookimpl, tool
+from pegboard import Approval, Guard, PegboardError, Suspend, ToolCall, Toolkit, Verdict, hookimpl, tool
 from pegboard_journal import Entry, Journal, Settings
 from tests.plugins.journal.desk import Tools, entries, journaled, url_of
 
@@ -306,4 +306,19 @@ class TestSuspended:
             before.arguments,
         )
         assert after.result != before.result
+        assert Journal.of(toolkit).verify() == []
+
+    def test_so_does_that_with_which_its_tool_goes_on(self, toolkit: Toolkit) -> None:
+        def order() -> str:
+            raise Suspend("which colour?", resume=size)
+
+        def size(colour: str) -> str:
+            raise Suspend("which size?", resume=f"{colour} {{}}".format)
+
+        toolkit.register(order)
+        toolkit.call_sync("order", call_id="c1")
+        toolkit.resume("c1", "red")
+        assert [entry.status for entry in entries(toolkit)] == ["suspended"]
+        assert toolkit.resume("c1", "L").data == "red L"
+        assert [entry.status for entry in entries(toolkit)] == ["success"]
         assert Journal.of(toolkit).verify() == []

@@ -393,6 +393,29 @@ class TestCalls:
 
         run(scenario, mode, toolkit, all_tools=True, elicitation_callback=say)
 
+    def test_a_tool_goes_on_with_the_answer_alone(self, mode: str) -> None:
+        went: list[Any] = []
+
+        def order() -> str:
+            async def go_on(value: Any) -> str:
+                went.append(value)
+                return f"ordered {value}"
+
+            raise Suspend("which colour?", resume=go_on)
+
+        toolkit = board()
+        toolkit.register(order)
+
+        async def decline(context: Any, parameters: Any) -> types.ElicitResult:
+            return types.ElicitResult(action="decline")
+
+        async def scenario(client: Client) -> None:
+            assert (await client.call_tool("order", {})).is_error
+            assert went == []  # nothing goes on without an answer
+            assert toolkit.pending == []
+
+        run(scenario, mode, toolkit, all_tools=True, elicitation_callback=decline)
+
     def test_changes_are_told(self, mode: str) -> None:
         toolkit = board()
         changed = asyncio.Event()

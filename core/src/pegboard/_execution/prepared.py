@@ -196,12 +196,13 @@ class CallRunner(CallPath):
     def suspend(self, call: ToolCall, reason: str, resume: Any = None) -> ToolResult:
         """Suspend a prepared call instead of running it; one that cannot be called has its result already.
 
-        One that is suspended is owed again, if it was withdrawn.
+        One that is suspended is owed again, if it was withdrawn. Without `resume` its tool may know how to go on.
         """
         if call.status is Status.SUSPENDED:
             self.ending.suspended[id(call)] = call
         if call.result is None and self._claim(call, call._state) is None:
-            call._state.resume = resume
+            restored = getattr(call._state.ready.tool.face, "restored", None)
+            call._state.resume = restored(call) if resume is None and restored is not None else resume
             suspended = self.engine.results.failure(call, Suspend(reason))
             self._refused(suspended, call, call._state.session, call._state.ready)
         return cast("ToolResult", call.result)
@@ -237,8 +238,11 @@ class CallRunner(CallPath):
 
     async def _resumed(self, call: ToolCall, run: Run, stage: Callable[[Io], Any], io: Io) -> ToolResult:
         result: ToolResult = await stage(io)
-        if result.status is not Status.SUSPENDED and not self._is_first(call, result, run.session):
-            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+        if result.status is not Status.SUSPENDED:
+            if not self._is_first(call, result, run.session):
+                raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+            result = finished(redacted(result, run.redact), perf_counter() - run.started)
+            self.engine.tell("resumed", {"call": call, "result": result})
         return result
 
     def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:

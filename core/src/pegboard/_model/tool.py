@@ -204,7 +204,11 @@ class CallPlan(Protocol):
 
 
 class Face(Protocol):
-    """What a session's model sees of a tool that looks otherwise in each session."""
+    """What a session's model sees of a tool that looks otherwise in each session.
+
+    Where there is a method `restored(call)`, it gives what goes on with a call that an earlier program has suspended,
+    as in `Suspend(reason, resume=...)`.
+    """
 
     own: bool  # whether the tool is one of the core's own
 

@@ -51,7 +51,7 @@ class Conversation:
         self.id = session_id
         self.caller: Conversation | None = None
         self.meter: Meter | None = None  # of the present run, or of the last one
-        self.session = session.session(context=self, id=session_id if session.id is None else session.id)
+        self.session = session.session(context=self, id=_session_name(session.id, session_id))
         self.dialect = dialect_of(self.session, "openai")
         self._own = session
         self._store = store
@@ -439,6 +439,11 @@ class Conversation:
         if self._times_made[same] == 2:
             messages[0]["content"] += f"\n{REPEATED}"
         return messages
+
+
+def _session_name(outer: str | None, conversation: str | None) -> str | None:
+    """The name of the session of a conversation: its id, below the name of the session that it is made from."""
+    return "/".join(name for name in (outer, conversation) if name is not None) or None
 
 
 def _refused(call: ToolCall, why: str, status: Status = Status.ERROR) -> ToolResult:

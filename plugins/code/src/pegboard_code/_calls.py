@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
+from concurrent.futures import Future
 from typing import Any, Final, TypeVar, final
 
-from pegboard import CancelToken, Chunk, Emitter, Session, Status, ToolCall, ToolResult
+from pegboard import CancelToken, Chunk, Emitter, Session, Status, Suspend, ToolCall, ToolResult
 from pegboard_code._program import StoppedError
 
-__all__ = ["Caller", "Clock", "in_thread"]
+__all__ = ["Caller", "Clock", "asks", "fails", "in_thread"]
 
 TICK: Final = 0.2
 """Seconds between two looks at whether a call waits for approval, which does not count."""
@@ -89,55 +86,36 @@ class Caller:
                     self._report(event)
                     continue
                 results[event.call_id] = event
-                if event.is_error:
+                if fails(event):
                     break
         finally:
             await stream.aclose()
         return [results.get(call.id) or call.result or _ended(call) for call in calls]
 
     def call_sync(self, calls: list[ToolCall]) -> list[ToolResult]:
-        """The same in plain code: a single call in this very thread, several in threads of their own."""
+        """The same in plain code: a single call in this very thread, several on a loop of their own."""
         for call in calls:
             self.session.prepare(call)
-        self._token.on_cancel(partial(_stop, calls))
+            self._token.on_cancel(call.stop)
         if len(calls) > 1:
-            return self._in_threads(calls)
+            return asyncio.run(self.call(calls))
         result = self.session.call_sync(calls[0], **self._given)
         self._clock.spend(result.duration)
         return [result]
-
-    def _in_threads(self, calls: list[ToolCall]) -> list[ToolResult]:
-        done: queue.SimpleQueue[ToolResult] = queue.SimpleQueue()
-        for call in calls:
-            work = partial(contextvars.copy_context().run, self._call_in_thread, call, done)
-            threading.Thread(target=work, name="pegboard-code", daemon=True).start()
-        results: dict[str, ToolResult] = {}
-        try:
-            while len(results) < len(calls):
-                began = time.perf_counter()
-                with suppress(queue.Empty):
-                    result = done.get(timeout=TICK)
-                    results[result.call_id] = result
-                    if result.is_error:
-                        _stop(calls)
-                if not _all_ask(calls):
-                    self._clock.spend(time.perf_counter() - began)
-        finally:
-            _stop(calls)
-        return [results[call.id] for call in calls]
-
-    def _call_in_thread(self, call: ToolCall, done: queue.SimpleQueue[ToolResult]) -> None:
-        done.put(self.session.call_sync(call, **self._given))
 
     def _report(self, chunk: Chunk) -> None:
         self._emitter.emit(chunk.content)
 
 
-def _stop(calls: list[ToolCall]) -> None:
-    """End what is not over; a tool that looks at nothing runs on."""
-    for call in calls:
-        if call.result is None:
-            call.stop()
+def asks(result: ToolResult) -> bool:
+    """Whether the approver of a call cannot decide now, for it has raised `Suspend`."""
+    fault = result.error
+    return result.status is Status.DENIED and fault is not None and isinstance(fault.exception, Suspend)
+
+
+def fails(result: ToolResult) -> bool:
+    """Whether a call has ended so that its program cannot wait for it."""
+    return result.is_error and not asks(result)
 
 
 def _ended(call: ToolCall) -> ToolResult:
@@ -146,29 +124,23 @@ def _ended(call: ToolCall) -> ToolResult:
 
 async def in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
     """Run what blocks in a daemon thread, which no exit waits for; `stop` ends it if the caller leaves."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_result(value) if error is None else future.set_exception(error)
+    done: Future[T] = Future()
 
     def run() -> None:
-        value, error = None, None
         try:
-            value = work()
+            done.set_result(work())
         except BaseException as failure:  # noqa: BLE001 - it is raised where it is waited for
-            error = failure
-        try:
-            loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:  # the loop is closed, and the caller with it
+            done.set_exception(failure)
+        if loop.is_closed():  # and the caller with it
             stop()
 
+    loop = asyncio.get_running_loop()
+    waited = asyncio.wrap_future(done)
     threading.Thread(target=run, name="pegboard-code", daemon=True).start()
     try:
-        return await asyncio.shield(future)
+        return await asyncio.shield(waited)
     except asyncio.CancelledError:
         stop()
-        await asyncio.wait({future})
-        future.exception()  # it is not missed
+        await asyncio.wait({waited})
+        waited.exception()  # it is not missed
         raise

@@ -90,10 +90,10 @@ class Catalog:
 
     def describe(self, name: str) -> str:
         """The stub of a tool by either of its names, with its types."""
-        known = (
-            name if name in self.stubs else next((each.name for each in self.stubs.values() if each.tool == name), "")
+        known = self.stubs.get(name) or self.by_tool.get(name)
+        return (
+            self._stubs.render([known.name]) if known else f"There is no tool {name!r}; find_tools(query) finds tools."
         )
-        return self._stubs.render([known]) if known else f"There is no tool {name!r}; find_tools(query) finds tools."
 
     def find(self, query: str) -> str:
         """The stubs of the tools that fit best: those with the most of its words, in their names twice."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
 import os
 import re
 import threading
@@ -18,10 +16,10 @@ from pegboard import (
     CancelToken,
     Emitter,
     ExecutionPolicy,
-    PegboardError,
     Permission,
     Secret,
     Session,
+    Suspend,
     Tool,
     ToolCall,
     ToolError,
@@ -29,8 +27,9 @@ from pegboard import (
 )
 from pegboard_code._catalog import Catalog, CatalogMode, offered
 from pegboard_code._check import Checks
-from pegboard_code._run import Here, OnLoop, Run, run_here
-from pegboard_code._snapshots import Parked, Snapshots
+from pegboard_code._program import Limits
+from pegboard_code._run import Run, on_loop_or_here
+from pegboard_code._snapshots import Parked, Snapshots, TakenError
 from pegboard_code._workers import workers
 
 __all__ = ["CodeMode", "stubs"]
@@ -39,6 +38,7 @@ Approve: TypeAlias = Literal["call", "program"]
 MAX_CODE: Final = 100_000
 _OWN: Final = frozenset({"read_output", "search_tools"})
 _WORDS: Final = {"catalog": ("all", "search", "auto"), "approve": ("call", "program")}
+_LOST: Final = "the program is kept no more: it went on already, or was lost with its process; nothing was run now"
 Source: TypeAlias = Session | Callable[[], Session]
 
 
@@ -80,21 +80,21 @@ class CodeMode:
         if (store is None) is not (key is None):
             raise ValueError("store= and key= go together: a folder, and what seals the snapshots in there")
         self.name = name
-        self.approve, self.check, self.max_calls, self.max_code = approve, check, int(max_calls), int(max_code)
-        self.timeout, self.max_memory = float(timeout), int(max_memory)
-        self.checks = Checks()
+        self.approve = approve
+        self.limits = Limits(int(max_calls), float(timeout), int(max_memory), int(max_code))
+        self.checks = Checks() if check else None
         self._mode: CatalogMode = catalog
         self._source = source
         self._snapshots = None if store is None or key is None else Snapshots(store, key, name)
         self._keeper = _Keeper(self)
-        self._listed: set[str] = set()  # names of files of which this program knows, without their suffix
+        self._listed: dict[str, ToolCall] = {}  # the calls that wait here, by the names of their files without suffix
         self._lock = threading.Lock()
         self._through: WeakKeyDictionary[Session, Session] = WeakKeyDictionary()
         self._catalogs: WeakKeyDictionary[Session, tuple[Any, Catalog]] = WeakKeyDictionary()
         self._covered: WeakKeyDictionary[ToolCall, tuple[str, ...]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"CodeMode({self.name!r}, approve={self.approve!r}, timeout={self.timeout:g})"
+        return f"CodeMode({self.name!r}, approve={self.approve!r}, timeout={self.limits.seconds:g})"
 
     # A source of one tool ----------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class CodeMode:
             agent: Agent | None = None,
         ) -> Any:
             run = self._run(call, token, emitter, agent, self._covered.pop(call, ()))
-            return _on_loop_or_here(lambda io: run.begin(code, io))
+            return on_loop_or_here(lambda io: run.begin(code, io))
 
         return [Tool.from_function(run_code).evolve(face=_Face(self))]
 
@@ -158,7 +158,7 @@ class CodeMode:
 
     def described(self, session: Session) -> str:
         """The description of the tool for a session."""
-        return self.catalog(self.through(session)).description(self._mode, self.max_calls, self.timeout)
+        return self.catalog(self.through(session)).description(self._mode, self.limits.calls, self.limits.seconds)
 
     def needing_approval(self, code: str, session: Session) -> tuple[str, ...]:
         """The tools that need approval, or may, and whose names stand in a program."""
@@ -175,11 +175,6 @@ class CodeMode:
         )
 
     # Runs --------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def now() -> str:
-        """The moment at which the clock of a program stands, ISO 8601."""
-        return dt.datetime.now(dt.UTC).isoformat()
 
     def _run(self, call: ToolCall, token: CancelToken, emitter: Emitter, agent: Any, covered: tuple[str, ...]) -> Run:
         session: Session = call.session
@@ -202,27 +197,47 @@ class CodeMode:
     def kept(self, run: Run, parked: Parked) -> Callable[[Any], Any]:
         """Keep a program that waits; what goes on with it, given the answer."""
         if self._snapshots is None:
-            return lambda value: _on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
+            return lambda value: on_loop_or_here(lambda io: run.go_on(parked, value, io, lambda: None))
         path = self._snapshots.keep(parked)
-        self._listed.add(path.stem)
-        return partial(self._take, run, path)
+        self._listed[path.stem] = run.call
+        return partial(self._take, self._snapshots, run, path)
 
-    def _take(self, run: Run, path: Path, value: Any) -> Any:
-        snapshots = self._snapshots
-        if snapshots is None:
-            raise PegboardError("a snapshot was listed without a store")
+    def restored(self, call: ToolCall) -> Callable[[Any], Any]:
+        """What goes on with the program of a call that an earlier process has suspended, given the answer."""
+        snapshots, session = self._snapshots, call.session
+        path = None if snapshots is None else snapshots.waiting(session.id).get(call.id)
+        if snapshots is None or path is None:
+            return _lost
+        before = self._listed.get(path.stem, call)
+        if before is not call:  # `restore` has listed it, and now a conversation knows of it
+            before.session.withdraw(before)
+        self._listed[path.stem] = call
+        return partial(self._take, snapshots, self._again(call, ()), path)
+
+    def _take(self, snapshots: Snapshots, run: Run, path: Path, value: Any) -> Any:
+        call = run.call
         try:
-            parked, used = snapshots.take(path, run.call.id, run.caller_session.id)
+            parked, used = snapshots.take(path, call.id, run.caller_session.id)
+        except TakenError as error:
+            self._listed.pop(path.stem, None)
+            if call.session.shared is None:
+                raise
+            # The other program keeps the answer of a call that it shares: here it is waited for.
+            raise Suspend(str(error), resume=partial(self._later, call)) from None
         except ToolError:
-            self._listed.discard(path.stem)
+            self._listed.pop(path.stem, None)
             raise
-        if parked.covered != run.covered:
-            run = self._again(run.call, parked.covered)
-        return _on_loop_or_here(lambda io: run.go_on(parked, value, io, partial(self._done, used)))
+        if (covered := tuple(parked.covered)) != run.covered:
+            run = self._again(call, covered)
 
-    def _done(self, used: Path) -> None:
-        used.unlink(missing_ok=True)
-        self._listed.discard(used.stem)
+        def done() -> None:
+            used.unlink(missing_ok=True)
+            self._listed.pop(used.stem, None)
+
+        return on_loop_or_here(lambda io: run.go_on(parked, value, io, done))
+
+    def _later(self, call: ToolCall, value: Any) -> Any:
+        return self.restored(call)(value)
 
     def _again(self, call: ToolCall, covered: tuple[str, ...]) -> Run:
         return self._run(call, CancelToken(), Emitter(call.id, call.name), None, covered)
@@ -233,9 +248,8 @@ class CodeMode:
         if snapshots is None or session.toolkit is not self.view().toolkit:
             return
         with self._lock:
-            for call_id, path in snapshots.waiting(session.id):
+            for call_id, path in snapshots.waiting(session.id).items():
                 if path.stem not in self._listed:
-                    self._listed.add(path.stem)
                     self._list(session, call_id, path, snapshots)
 
     def _list(self, session: Session, call_id: str, path: Path, snapshots: Snapshots) -> None:
@@ -244,9 +258,9 @@ class CodeMode:
             code, reason = parked.code, parked.reason
         except ToolError as error:
             code, reason = "", str(error)
-        call = session.prepare(ToolCall(call_id, self.name, {"code": code}))
+        call = self._listed[path.stem] = session.prepare(ToolCall(call_id, self.name, {"code": code}))
         if call.result is None:
-            session.suspend(call, reason, resume=lambda value: self._take(self._again(call, ()), path, value))
+            session.suspend(call, reason, resume=partial(self._take, snapshots, self._again(call, ()), path))
 
 
 class _Keeper:
@@ -299,12 +313,20 @@ class _Face:
     def description(self) -> str:
         """The rules and the tools."""
         if self._session is None:
-            return Catalog(()).description("all", self.mode.max_calls, self.mode.timeout)
+            return Catalog(()).description("all", self.mode.limits.calls, self.mode.limits.seconds)
         return self.mode.described(self._session)
 
     def schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The parameters, which are the same everywhere."""
         return schema
+
+    def restored(self, call: ToolCall) -> Callable[[Any], Any]:
+        """As `CodeMode.restored`."""
+        return self.mode.restored(call)
+
+
+def _lost(value: Any) -> Any:
+    raise ToolError(_LOST)
 
 
 def _check_words(**options: str) -> None:
@@ -332,12 +354,3 @@ def _readied(catalog: Catalog, view: Session, session: Session) -> Any:
     """What is made ready for calls anew whenever anything about the tools of a view or a session changes."""
     probe = next(iter(catalog.tools), None)
     return object() if probe is None else (view.ready(probe), session.ready(probe))
-
-
-def _on_loop_or_here(start: Callable[[Any], Any]) -> Any:
-    """Begin a run: a coroutine on an event loop, its result in plain code."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return run_here(start(Here()))
-    return start(OnLoop())

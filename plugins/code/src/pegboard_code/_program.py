@@ -29,12 +29,12 @@ Answer: TypeAlias = dict[str, Any]
 @final
 @frozen
 class Limits:
-    """What bounds a program: calls, seconds of running of which some are `left`, bytes of memory."""
+    """What bounds a program: its calls, its seconds, bytes of memory, characters of code."""
 
     calls: int
     seconds: float
     memory: int
-    left: float
+    code: int
 
 
 @final
@@ -69,13 +69,14 @@ class StoppedError(Exception):
 
 @final
 class Program:
-    """One program. `start` or `restore` begins it, `go_on` answers what it requested; `close` in any case."""
+    """One program. `start` or `take_up` begins it, `go_on` answers what it requested; `close` in any case."""
 
     def __init__(
         self,
         code: str,
         catalog: Catalog,
         limits: Limits,
+        left: float,
         handles: Handles,
         moment: str,
         calls: int = 0,
@@ -87,12 +88,13 @@ class Program:
         self.handles = handles
         self._catalog = catalog
         self._limits = limits
+        self._left = left  # of its seconds
         self._before = printed
         self._print: Any = None
         self._worker: Worker | None = None
         self._snapshot: Any = None
         self._requests: dict[int, CallRequest] = {}
-        self._known: dict[int, Answer] = {}
+        self.known: dict[int, Answer] = {}  # answers of the host that it has not been given
         self._failures: set[str] = set()
 
     @property
@@ -108,17 +110,16 @@ class Program:
         begin = {"external_lookup": self._catalog.lookup, "print_callback": self._print}
         return self._turn(lambda: session.feed_start(PRELUDE + self.code, **begin))
 
-    def restore(self, dump: bytes, requests: list[CallRequest]) -> None:
-        """Take up a program that waited for tools. Raises `StoppedError`."""
+    def take_up(self, dump: bytes, answers: Mapping[int, Answer]) -> Turn:
+        """Go on with a program that waited for tools. Raises `StoppedError`."""
         session = self._checked_out()
-        self._requests = {each.number: each for each in requests}
+        begin = {"external_lookup": self._catalog.lookup, "print_callback": self._print}
         try:
-            self._snapshot = session.load_snapshot(
-                dump, external_lookup=self._catalog.lookup, print_callback=self._print
-            )
+            self._snapshot = session.load_snapshot(dump, **begin)
         except Exception as error:  # whatever the sandbox says of it
             message = f"the program cannot go on, for its snapshot cannot be loaded: {type(error).__name__}"
             raise StoppedError(Status.ERROR, "snapshot", message) from error
+        return self.go_on(answers)
 
     def go_on(self, answers: Mapping[int, Answer]) -> Turn:
         """Answer calls, and run until the next ones or the end. Raises `StoppedError`."""
@@ -127,7 +128,7 @@ class Program:
             if "message" in answer:
                 self._failures.add(answer["message"])
         snapshot = self._snapshot
-        known = {number: self._known.pop(number) for number in snapshot.pending_call_ids if number in self._known}
+        known = {number: self.known.pop(number) for number in snapshot.pending_call_ids if number in self.known}
         return self._turn(lambda: snapshot.resume({**known, **answers}))
 
     def dump(self) -> bytes:
@@ -152,7 +153,7 @@ class Program:
         self._print = workers.library.CollectString(max_bytes=MAX_PRINTED)
         self._worker = workers.checkout(
             limits={
-                "max_feed_duration_secs": limits.left,
+                "max_feed_duration_secs": self._left,
                 "max_memory": limits.memory,
                 "max_recursion_depth": MAX_DEPTH,
                 "max_suspensions": 4 * limits.calls + 400,
@@ -177,7 +178,7 @@ class Program:
                     self._snapshot = snapshot
                     if requests := [self._requests[number] for number in waited if number in self._requests]:
                         return requests
-                    snapshot = snapshot.resume({number: self._known.pop(number) for number in waited})
+                    snapshot = snapshot.resume({number: self.known.pop(number) for number in waited})
                 else:
                     snapshot = snapshot.resume_auto()
             return self._ended(snapshot.output)
@@ -201,7 +202,7 @@ class Program:
         if name in ("find_tools", "describe_tool"):
             query = str([*args, *arguments.values(), ""][0])
             answer = self._catalog.find(query) if name == "find_tools" else self._catalog.describe(query)
-            self._known[snapshot.call_id] = {"return_value": answer}
+            self.known[snapshot.call_id] = {"return_value": answer}
             return snapshot.resume({"future": ...})
         if name not in self._catalog.stubs:
             return snapshot.resume({"exc_type": "NameError", "message": f"name {name!r} is not defined"})
@@ -222,7 +223,7 @@ class Program:
         try:
             self._requests[number] = CallRequest(number, name, as_data(given), line)
         except TooLargeError as error:
-            self._known[number] = self._raised(f"the arguments of {name} are too large: {error}")
+            self.known[number] = self._raised(f"the arguments of {name} are too large: {error}")
 
     def _raised(self, message: str) -> Answer:
         self._failures.add(message)

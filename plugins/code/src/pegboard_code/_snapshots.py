@@ -8,93 +8,88 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
 from attrs import asdict, evolve, frozen
 
-from pegboard import Block, Secret, ToolError
+from pegboard import Secret, ToolError
 
-__all__ = ["Owed", "Parked", "Snapshots"]
+__all__ = ["Owed", "Parked", "Snapshots", "TakenError"]
 
 VERSION: Final = 1
 SHORTEST_KEY: Final = 16
 SUFFIX: Final = ".snapshot"
 USED: Final = ".used"
-_TAKEN: Final = "the program was taken up already, by another program; nothing was run now"
+
+
+class TakenError(ToolError):
+    """Another program was first."""
+
+    def __init__(self) -> None:
+        super().__init__("the program was taken up already, by another program; nothing was run now")
 
 
 @final
 @frozen
 class Owed:
-    """A call of a program whose answer is owed: its number there, its id, the tool, the arguments, the reason."""
+    """A call of a program whose answer is owed: its number there, its id, the tool, the arguments, the reason.
+
+    One that `asks` has not begun: the answer is that of its approver, True, False or an `Approval`.
+    """
 
     number: int
     call_id: str
     name: str
     arguments: Mapping[str, Any]
     reason: str
+    asks: bool = False
 
 
 @final
 @frozen
 class Parked:
-    """A program that waits: `answers` are those that it has not been given yet, `left` its seconds."""
+    """A program that waits: `answers` are those that it has not been given yet, `left` its seconds.
+
+    `blocks` and `shown` are as `Block.to_dict` writes them.
+    """
 
     call_id: str
     session: str | None
     code: str
     dump: bytes
-    owed: tuple[Owed, ...]
-    answers: Mapping[int, Mapping[str, Any]]
+    owed: Sequence[Owed]
+    answers: Mapping[int, dict[str, Any]]
     moment: str
     left: float
     calls: int
-    covered: tuple[str, ...]
+    covered: Sequence[str]
     printed: str
-    blocks: tuple[Block, ...]
-    shown: tuple[Block, ...]
+    blocks: Sequence[Mapping[str, Any]]
+    shown: Sequence[Mapping[str, Any]]
 
     @property
     def reason(self) -> str:
         """What the next answer is asked for with."""
         return f"{self.owed[0].name}: {self.owed[0].reason}"
 
-    def answered(self, answer: Mapping[str, Any]) -> Parked:
+    def answered(self, answer: dict[str, Any]) -> Parked:
         """The same with the answer of the first call that is owed."""
         return evolve(self, owed=self.owed[1:], answers={**self.answers, self.owed[0].number: answer})
 
     def to_bytes(self) -> bytes:
         """The record as JSON."""
-        members = {
-            **asdict(self, recurse=False),
-            "dump": base64.b64encode(self.dump).decode(),
-            "owed": [asdict(each) for each in self.owed],
-            "answers": list(self.answers.items()),
-            "blocks": [block.to_dict() for block in self.blocks],
-            "shown": [block.to_dict() for block in self.shown],
-        }
-        return json.dumps(members).encode()
+        return json.dumps({**asdict(self), "dump": base64.b64encode(self.dump).decode()}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Parked:
         """The record that `to_bytes` has written."""
-        from pegboard_code._values import block_from
-
         members = json.loads(data)
-        return cls(
-            **{
-                **members,
-                "dump": base64.b64decode(members["dump"]),
-                "owed": tuple(Owed(**each) for each in members["owed"]),
-                "answers": {int(number): answer for number, answer in members["answers"]},
-                "covered": tuple(members["covered"]),
-                "blocks": tuple(map(block_from, members["blocks"])),
-                "shown": tuple(map(block_from, members["shown"])),
-            }
-        )
+        dump, owed = base64.b64decode(members["dump"]), [Owed(**each) for each in members["owed"]]
+        answers = {int(number): answer for number, answer in members["answers"].items()}
+        return cls(**{**members, "dump": dump, "owed": owed, "answers": answers})
 
 
 @final
@@ -132,8 +127,8 @@ class Snapshots:
         self._sync_folder()
         return path
 
-    def waiting(self, session: str | None) -> Iterator[tuple[str, Path]]:
-        """The ids of the programs of a session that wait, or were begun and not ended, each with its file.
+    def waiting(self, session: str | None) -> dict[str, Path]:
+        """The files of the programs of a session that wait, or were begun and not ended, by their ids.
 
         What they say is believed once they are taken.
         """
@@ -142,7 +137,7 @@ class Snapshots:
             for path in sorted(self._folder.glob(f"{self._prefix(session)}-*{suffix}")):
                 with suppress(OSError, ValueError, IndexError, TypeError, KeyError):
                     found[str(json.loads(path.read_bytes().split(b"\n", 2)[1])["id"])] = path
-        yield from found.items()
+        return found
 
     def take(self, path: Path, call_id: str, session: str | None) -> tuple[Parked, Path]:
         """Take a snapshot up, so that no other program can. Raises `ToolError` saying why it cannot go on."""
@@ -154,7 +149,7 @@ class Snapshots:
         try:
             path.rename(used)
         except OSError:
-            raise ToolError(_TAKEN) from None
+            raise TakenError from None
         self._sync_folder()
         return self.read(used, call_id, session), used
 
@@ -163,7 +158,7 @@ class Snapshots:
         try:
             seal, _, body = path.read_bytes().partition(b"\n")
         except OSError:
-            raise ToolError(_TAKEN) from None
+            raise TakenError from None
         if not hmac.compare_digest(seal, self._seal(body).encode()):
             raise ToolError("the snapshot of the program was changed, or sealed with another key; nothing was run")
         head, _, record = body.partition(b"\n")

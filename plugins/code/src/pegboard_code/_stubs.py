@@ -6,7 +6,8 @@ import builtins
 import json
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from itertools import count
 from typing import Any, Final, final
 
 from attrs import field, frozen
@@ -180,12 +181,11 @@ class _Types:
         root.records.remove(mark)
         inner, self.used = self.used, before
         inner.pop(name, None)
-        text = _typed_dict(name, members, required, schema["properties"])
-        number = 2
-        while self.texts.get(name, text) != text:
+        for number in count(2):
+            text = _typed_dict(name, members, required, schema["properties"])
+            if self.texts.setdefault(name, text) == text:
+                break
             name = f"{mark[0]}{number}"
-            text, number = _typed_dict(name, members, required, schema["properties"]), number + 1
-        self.texts[name] = text
         self.used.update(inner)
         self.used[name] = None
         return name
@@ -237,12 +237,9 @@ def _function(head: str, description: str, lines: list[str]) -> str:
         return f"{head}: ..."
     # What a description holds must not end the docstring.
     text = text.replace("\\", "\\\\").replace('"""', "'''")
-    body = text if "\n" not in text and not text.endswith('"') else f"{text}\n"
-    return f'{head}:\n    """{_indented(body)}"""'
-
-
-def _indented(text: str) -> str:
-    return re.sub(r"\n(?=[^\n])", "\n    ", text) + ("    " if text.endswith("\n") else "")
+    end = "\n    " if "\n" in text or text.endswith('"') else ""
+    body = re.sub(r"\n(?=[^\n])", "\n    ", text)
+    return f'{head}:\n    """{body}{end}"""'
 
 
 def _comment(schema: Any) -> str:
@@ -268,16 +265,11 @@ def _union(parts: Iterable[str]) -> str:
 def _takes_null(schema: Any) -> bool:
     if not isinstance(schema, Mapping):
         return True
-    kinds = schema.get("type", ())
-    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    free = not kinds and not options and "enum" not in schema and "const" not in schema and "$ref" not in schema
-    enum = schema.get("enum", ())
-    return (
-        free
-        or "null" in ([kinds] if isinstance(kinds, str) else kinds)
-        or None in enum
-        or any(map(_takes_null, options))
-    )
+    kinds, options = schema.get("type", ()), [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if not kinds and not options and not {"enum", "const", "$ref"} & schema.keys():
+        return True
+    named = "null" in ([kinds] if isinstance(kinds, str) else kinds)
+    return named or None in schema.get("enum", ()) or any(map(_takes_null, options))
 
 
 def _default(schema: Any, annotation: str) -> str:
@@ -311,9 +303,4 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def _camel(name: str) -> str:
-    return "".join(_words(name))
-
-
-def _words(name: str) -> Iterator[str]:
-    for word in re.split(r"[^A-Za-z0-9]+", name):
-        yield word[:1].upper() + word[1:]
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name))

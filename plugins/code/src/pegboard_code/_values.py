@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -12,36 +13,15 @@ from typing import Any, Final, final
 
 import attrs
 
-from pegboard import (
-    AudioBlock,
-    Block,
-    DataBlock,
-    FileBlock,
-    ImageBlock,
-    LinkBlock,
-    Status,
-    TextBlock,
-    ToolResult,
-    VideoBlock,
-)
+import pegboard
+from pegboard import Block, DataBlock, Status, TextBlock, ToolResult
 
-__all__ = ["Handles", "TooLargeError", "as_data", "block_from", "fits", "size_of"]
+__all__ = ["Handles", "TooLargeError", "as_data", "fits", "size_of"]
 
 MAX_DEPTH: Final = 100
 MAX_PARTS: Final = 250_000
 MAX_CHARACTERS: Final = 10_000_000
 """Bounds of one value that leaves a program; one list that stands in it twice counts twice."""
-
-_BLOCKS: Final[Mapping[str, type[Block]]] = {
-    "audio": AudioBlock,
-    "data": DataBlock,
-    "file": FileBlock,
-    "image": ImageBlock,
-    "link": LinkBlock,
-    "text": TextBlock,
-    "video": VideoBlock,
-}
-
 
 _KINDS: Final[Mapping[Any, tuple[type, ...]]] = {
     "string": (str,),
@@ -97,9 +77,7 @@ class _Writer:
 
 
 def _key(key: Any) -> str:
-    if key is None or isinstance(key, bool):
-        return {None: "null", True: "true", False: "false"}[key]
-    return key if isinstance(key, str) else str(key)
+    return json.dumps(key) if key is None or isinstance(key, bool) else str(key)
 
 
 def _text(value: Any) -> str:
@@ -156,20 +134,26 @@ def _has_members(data: Mapping[str, Any], schema: Mapping[str, Any], known: Mapp
     )
 
 
-def block_from(members: Mapping[str, Any]) -> Block:
+def _block(members: Mapping[str, Any]) -> Block:
     """The block that `Block.to_dict` has written."""
-    kind = _BLOCKS[members["type"]]
-    known = {each.name for each in attrs.fields(kind)}
-    return kind(**{name: value for name, value in members.items() if name in known})
+    kind = getattr(pegboard, f"{members['type'].title()}Block")
+    block: Block = kind(**{each.name: members[each.name] for each in attrs.fields(kind) if each.name in members})
+    return block
 
 
 @final
 class Handles:
     """What tools gave to one program that is no JSON, and what of it the program has shown."""
 
-    def __init__(self, blocks: Iterable[Block] = (), shown: Iterable[Block] = ()) -> None:
-        self.blocks = {f"{block.kind}_{number}": block for number, block in enumerate(blocks, 1)}
-        self.shown = list(shown)
+    def __init__(self, blocks: Iterable[Mapping[str, Any]] = (), shown: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.blocks = {f"{block.kind}_{number}": block for number, block in enumerate(map(_block, blocks), 1)}
+        self.shown = list(map(_block, shown))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Both, as JSON-able data."""
+        both = {"blocks": self.blocks.values(), "shown": self.shown}
+        return {name: [block.to_dict() for block in blocks] for name, blocks in both.items()}
 
     def value(self, result: ToolResult) -> Any:
         """What a program gets of a result: its data, or handles among the texts that stand between them."""

@@ -1,4 +1,4 @@
-"""One call of the page: what was sent, its progress, and its result."""
+"""One call: what was sent, its progress, and its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, final
 
-from pegboard import Chunk, PegboardError, Redaction, Session, ToolCall, ToolResult
+from pegboard import Chunk, PegboardError, Redaction, Session, Status, ToolCall, ToolResult
 from pegboard_inspector._json import dumps
 from pegboard_inspector._secrecy import MASK, Secrecy, withheld, without
 
@@ -59,24 +59,45 @@ class Held:
 
 @final
 class Made:
-    """A call that was made from the page. `version` says when it was changed last."""
+    """A call that was made from the page as `call`, or by another call, its `parent`, while that ran.
 
-    def __init__(self, call: ToolCall, sent: str, session: Session, changed: Callable[[Made], None]) -> None:
-        self.call = call
+    `version` says when it was changed last; the page knows it by its `id`, the toolkit by its `call_id`.
+    """
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the same word as in the page
+        name: str,
+        sent: str,
+        decoded: Any,
+        session: Any,
+        changed: Callable[[Made], None],
+        *,
+        call: ToolCall | None = None,
+        parent: Made | None = None,
+        call_id: str = "",
+    ) -> None:
+        self.id = id
+        self.name = name
         self.sent = sent
+        self.call = call
+        self.parent = parent
+        self.call_id = call_id or id
+        self.asks = 0
+        """How many approvals wait that it, made by another call, has asked for."""
         self.version = 0
         self.result: ToolResult | None = None
         self.started = time.time()
         self.task: asyncio.Task[Any] | None = None
         # The arguments as the core has parsed them, repaired too; otherwise what can be parsed of the text.
-        decoded = call.arguments
         self._read = dict(decoded) if isinstance(decoded, Mapping) and decoded else _read(sent)
         # The core masks secrets in failures. Here successes are masked, too: the screen may be seen by other people.
-        secrecy = Secrecy(session[call.name].parameters if call.name in session else {})
+        secrecy = Secrecy(session[name].parameters if name in session else {})
         # Of text that cannot be read, or is no object, it is not known where in it a secret stands.
         self._is_opaque = secrecy.is_needed and not isinstance(self._read, dict) and bool(sent.strip())
         secrets = [self._read] if self._is_opaque else secrecy.values(self._read)
-        self.redact = Redaction([*_presets(session, call.name), *secrets])
+        inherited = () if parent is None else parent.redact.values
+        self.redact: Redaction = Redaction([*inherited, *_presets(session, name), *secrets])
         self._held = Held(self.redact)
         self._changed = changed
         self._lock = threading.Lock()
@@ -85,10 +106,29 @@ class Made:
         self._count = 0
         self._progress: tuple[float, float | None, str] | None = None
 
-    async def run(self) -> ToolResult:
-        """Run the call to its end."""
+    @property
+    def lineage(self) -> list[Made]:
+        """It, the call that made it, and so on up to the call of the page."""
+        return [self] if self.parent is None else [self, *self.parent.lineage]
+
+    @property
+    def root(self) -> Made:
+        """The call of the page that it belongs to."""
+        return self.lineage[-1]
+
+    @property
+    def status(self) -> Status:
+        """How far it is."""
+        if self.result is not None:
+            return self.result.status
+        if self.call is not None:
+            return self.call.status
+        return Status.AWAITING_APPROVAL if self.asks else Status.RUNNING
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run a call of the page to its end."""
         self.task = asyncio.current_task()
-        result = await self.call.execute(on_chunk=self._hear)
+        result = await call.execute(on_chunk=self._hear)
         self.finish(result)
         return result
 
@@ -143,9 +183,10 @@ class Made:
             chunks = [block for version, block in self._chunks if version > since]
             progress = self._progress
         shown = {
-            "id": self.call.id,
-            "name": self.call.name,
-            "status": self.call.status.value if self.result is None else self.result.status.value,
+            "id": self.id,
+            "parent": None if self.parent is None else self.parent.id,
+            "name": self.name,
+            "status": self.status.value,
             "done": self.result is not None,
             "started": self.started,
             "duration": None if self.result is None else self.result.duration,
@@ -191,8 +232,8 @@ class Made:
         whole = dumps(arguments) if isinstance(arguments, dict) else sent
         tail = f" {shlex.quote(whole)}" if whole.strip() else ""
         written = f", {_python(arguments)}" if isinstance(arguments, dict) else f", {sent!r}" if sent.strip() else ""
-        command = {"command": f"pegboard{board} call {shlex.quote(self.call.name)}{tail}"} if has_command else {}
-        return {"python": f"await toolkit.call({json.dumps(self.call.name)}{written})", **command}
+        command = {"command": f"pegboard{board} call {shlex.quote(self.name)}{tail}"} if has_command else {}
+        return {"python": f"await toolkit.call({json.dumps(self.name)}{written})", **command}
 
 
 def masked(record: Mapping[str, Any], session: Session) -> dict[str, Any]:
@@ -214,7 +255,7 @@ def _length(block: Mapping[str, Any]) -> int:
     return len(block.get("text") or block.get("data") or "")
 
 
-def _presets(session: Session, name: str) -> list[Any]:
+def _presets(session: Any, name: str) -> list[Any]:
     """The secrets that the program has preset."""
     presets = session.presets_of(name).values() if name in session else ()
     return [each.value for each in presets if each.secret and each.computed is None]

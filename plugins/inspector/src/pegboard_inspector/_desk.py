@@ -1,4 +1,4 @@
-"""The desk: the calls of the page, the approvals that wait for its user, and the changes since it last asked."""
+"""The desk: the calls of the page and those that they make, the approvals that wait, the changes since a version."""
 
 from __future__ import annotations
 
@@ -16,18 +16,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
-from pegboard import Approval, ApprovalRequest, PegboardError, Status, Toolkit, ToolResult, UnknownNameError
+from pegboard import (
+    Approval,
+    ApprovalRequest,
+    EnteredCall,
+    PegboardError,
+    Status,
+    Toolkit,
+    ToolResult,
+    UnknownNameError,
+)
 from pegboard_inspector._apps import Apps, page_of, read_page
 from pegboard_inspector._calls import Made, masked
 from pegboard_inspector._costs import Costs
 from pegboard_inspector._data import board_data, board_marks
+from pegboard_inspector._inner_calls import InnerCalls
+from pegboard_inspector._json import dumps
 from pegboard_inspector._secrecy import PRIVATE_NAMES, Secrecy, unmasked
 from pegboard_inspector._sources import earlier_calls, log_counts
 
 __all__ = ["Desk"]
 
 KEPT: Final = 200
-"""Number of calls that are kept; the oldest that have ended are dropped."""
+"""Number of calls of the page that are kept; the oldest that have ended are dropped, with the calls that they made."""
+INNER: Final = 1_000
+"""Number of calls made by other calls that are kept."""
 LOOK: Final = 0.5
 """Seconds between two checks whether the toolkit has changed, while the page is open."""
 PAGE_TIMEOUT: Final = 30.0
@@ -42,19 +55,20 @@ PAUSE: Final = 0.05
 class Question:
     """An approval that waits for a decision."""
 
-    def __init__(self, request: ApprovalRequest, number: int) -> None:
+    def __init__(self, request: ApprovalRequest, number: int, made: Made | None) -> None:
         self.id = f"approval-{number}"
         self.request = request
+        self.made = made
         self.answer: Future[Approval] = Future()
 
-    def to_dict(self, calls: dict[str, Made]) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What the page shows; what the call keeps secret is kept here too."""
-        made = calls.get(self.request.call_id)
+        made = self.made
         arguments = dict(self.request.arguments)
         form = {} if self.request.form is None else {"form": self.request.form, "private_names": PRIVATE_NAMES}
         return {
             "id": self.id,
-            "call": self.request.call_id,
+            "call": self.request.call_id if made is None else made.id,
             "tool": self.request.tool.name,
             "reason": self.request.reason,
             "arguments": arguments if made is None else made.redact.deep(arguments),
@@ -80,6 +94,8 @@ class Desk:
         """What the page calls the board where no command line names it."""
         self.calls: dict[str, Made] = {}
         self._began = time.time()
+        self._inner = InnerCalls(self.calls, self._begun)
+        self._inner.watch(self.toolkit)
         self.closed = False
         self.apps = Apps()
         self._questions: dict[str, Question] = {}
@@ -101,17 +117,42 @@ class Desk:
 
     def call(self, name: str, arguments: str) -> Made:
         """Begin a call. Bad arguments and unknown names are calls too, with their result at once."""
-        call = self.session.prepare(name, arguments or None, call_id=f"inspector-{next(self._numbers)}")
-        made = Made(call, arguments, self.session, self.touch)
-        self.calls[call.id] = made
-        ended = [each for each in list(self.calls.values()) if each.result is not None]
-        for each in ended[: max(len(self.calls) - KEPT, 0)]:
-            self.calls.pop(each.call.id, None)
-        self.touch(made)
-        running = asyncio.run_coroutine_threadsafe(made.run(), self._loop)
+        call = self.session.prepare(name, arguments or None, call_id=self._new_id())
+        made = Made(call.id, call.name, arguments, call.arguments, self.session, self.touch, call=call)
+        self._keep(made)
+        running = asyncio.run_coroutine_threadsafe(made.run(call), self._loop)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return made
+
+    def _begun(self, entered: EnteredCall, parent: Made) -> Made:
+        """A call that a call of the page makes, or one that such a call makes."""
+        sent = entered.arguments
+        text = sent if isinstance(sent, str) else dumps(sent)
+        name = "" if entered.tool is None else entered.tool.name
+        made = Made(
+            self._new_id(), name, text, sent, entered.session, self.touch, parent=parent, call_id=entered.call_id
+        )
+        if secrets := [value for value in made.redact.values if value not in parent.redact.values]:
+            for each in parent.lineage:  # the text of a program has them too
+                each.conceal(secrets)
+        self._keep(made)
+        return made
+
+    def _new_id(self) -> str:
+        return f"inspector-{next(self._numbers)}"
+
+    def _keep(self, made: Made) -> None:
+        """Keep a call for the page, and drop the oldest that have ended."""
+        self.calls[made.id] = made
+        alike = [each for each in list(self.calls.values()) if (each.parent is None) is (made.parent is None)]
+        beyond = len(alike) - (KEPT if made.parent is None else INNER)
+        dropped = [each for each in alike if each.result is not None][: max(beyond, 0)]
+        if dropped:
+            roots = {each for each in dropped if each.parent is None}
+            for each in [*dropped, *(each for each in list(self.calls.values()) if each.root in roots)]:
+                self.calls.pop(each.id, None)
+        self.touch(made)
 
     def made(self, call_id: str) -> Made:
         """A call of the page. Raises `UnknownNameError` for an id that is unknown or no longer kept."""
@@ -131,11 +172,11 @@ class Desk:
         return [masked(each, self.session) for each in earlier_calls(self.toolkit, self._began)]
 
     def _page(self, made: Made) -> str | None:
-        return page_of(self.session[made.call.name]) if made.call.name in self.session else None
+        return page_of(self.session[made.name]) if made.name in self.session else None
 
     def open_app(self, call_id: str) -> dict[str, Any]:
         """Read the page of the tool that was called, and open it. Raises `PegboardError` if it cannot be read."""
-        tool = self.session[self.made(call_id).call.name]
+        tool = self.session[self.made(call_id).name]
         reading = asyncio.run_coroutine_threadsafe(read_page(tool), self._loop)
         try:
             key = self.apps.open(reading.result(PAGE_TIMEOUT), tool)
@@ -154,31 +195,51 @@ class Desk:
 
     def cancel(self, call_id: str) -> None:
         """Ask a call to stop; whatever approval it waits for is denied."""
-        made = self.made(call_id)
+        made = self._own(call_id)
         for question in list(self._questions.values()):
-            if question.request.call_id == call_id:
+            if question.made is not None and question.made.root is made:
                 with suppress(UnknownNameError):  # it has just been decided
                     self.decide(question.id, Approval.deny("the call was cancelled"))
-        made.call.stop()
+        if made.call is not None:
+            made.call.stop()
 
     def resume(self, call_id: str, value: Any) -> None:
         """Complete a suspended call. Raises `PegboardError` for one that waits for nothing."""
+        made = self._own(call_id)
+        with self._inner.within(made):
+            made.finish(self.session.resume(made.call or call_id, value))
+
+    def _own(self, call_id: str) -> Made:
+        """A call of the page. Raises `UnknownNameError` for one that another call made: that one is decided about."""
         made = self.made(call_id)
-        made.finish(self.session.resume(made.call, value))
+        if made.call is None:
+            raise UnknownNameError(f"{call_id} was made by {made.root.id}; cancel or answer that call")
+        return made
 
     # Approvals -------------------------------------------------------------------------------------------------
 
     async def _ask(self, request: ApprovalRequest) -> Approval:
-        question = Question(request, next(self._numbers))
+        made = self._asking(request)
+        question = Question(request, next(self._numbers), made)
         self._questions[question.id] = question
-        self.touch(self.calls.get(request.call_id))
+        self._count_asked(made, 1)
         try:
             return (
                 Approval.deny("the inspector has ended") if self.closed else await asyncio.wrap_future(question.answer)
             )
         finally:
             self._questions.pop(question.id, None)
-            self.touch(self.calls.get(request.call_id))
+            self._count_asked(made, -1)
+
+    def _asking(self, request: ApprovalRequest) -> Made | None:
+        """The call that asks: of those that run, the latest of that id and tool, for models give the same id twice."""
+        calls = [each for each in list(self.calls.values()) if each.call_id == request.call_id and each.result is None]
+        return next((each for each in reversed(calls) if each.name == request.tool.name), None)
+
+    def _count_asked(self, made: Made | None, number: int) -> None:
+        if made is not None:
+            made.asks += number
+        self.touch(made)
 
     def decide(self, question_id: str, answer: Approval) -> list[str]:
         """Answer a request for approval. Raises `UnknownNameError` for one that is not waited for any more.
@@ -190,19 +251,20 @@ class Desk:
             raise UnknownNameError("this approval is not waited for any more")
         request = question.request
         if request.form is None or answer.decision == "deny":
-            question.answer.set_result(self._unmasked(request, answer))
+            question.answer.set_result(self._unmasked(question, answer))
             return []
         members = answer.arguments or {}
         if problems := _misfits(request.form, members):
             return problems
-        if request.call_id in self.calls:
-            self.calls[request.call_id].conceal(Secrecy(request.form).values(members))
+        if question.made is not None:
+            question.made.conceal(Secrecy(request.form).values(members))
         question.answer.set_result(Approval.edit(members))
         return []
 
-    def _unmasked(self, request: ApprovalRequest, answer: Approval) -> Approval:
+    @staticmethod
+    def _unmasked(question: Question, answer: Approval) -> Approval:
         """The page shows `***` for a secret. Where the answer has `***`, the secret is put back."""
-        made = self.calls.get(request.call_id)
+        request, made = question.request, question.made
         if answer.arguments is None or made is None or not made.redact.values:
             return answer
         arguments = dict(request.arguments)
@@ -239,6 +301,7 @@ class Desk:
         names = [{tool.name for tool in toolkit.all_tools} for toolkit in (before, fresh)]
         self.toolkit, self.session = fresh, fresh.session(approver=self._ask)
         self._costs = Costs(self.session)
+        self._inner.watch(fresh)
         if fresh is not before:
             before.close()
         self.touch()
@@ -272,8 +335,8 @@ class Desk:
         if time.monotonic() - probed < STILL:
             return None
         task = asyncio.current_task(self._loop)
-        running = [made for made in list(self.calls.values()) if made.result is None]
-        names = [made.call.name for made in running if made.task is task] or [made.call.name for made in running]
+        running = [made for made in list(self.calls.values()) if made.result is None and made.call is not None]
+        names = [made.name for made in running if made.task is task] or [made.name for made in running]
         return {"name": " or ".join(sorted(set(names))) or "a tool", "where": _where(self._thread)}
 
     def _hear(self) -> None:
@@ -315,7 +378,7 @@ class Desk:
 
     def _events(self, known: int, revision: int) -> dict[str, Any]:
         fresh = [made.state(known) for made in list(self.calls.values()) if made.version > known]
-        questions = [each.to_dict(self.calls) for each in list(self._questions.values()) if not each.answer.done()]
+        questions = [each.to_dict() for each in list(self._questions.values()) if not each.answer.done()]
         return {"board": revision, "calls": fresh, "approvals": questions, "held": self._holder, "logs": self._logs}
 
     def close(self) -> None:
@@ -325,7 +388,7 @@ class Desk:
             with suppress(PegboardError):
                 self.decide(question.id, Approval.deny("the inspector has ended"))
         for made in list(self.calls.values()):
-            if made.result is None or made.result.status is Status.SUSPENDED:
+            if made.call is not None and (made.result is None or made.result.status is Status.SUSPENDED):
                 made.call.stop()
         self.touch()
         # A call that takes longer to stop has its loop until it has stopped: one that is stopped before tells of it.
@@ -333,6 +396,7 @@ class Desk:
         for each in late:
             each.add_done_callback(self._end)
         self._end()
+        self._inner.end()
         self._thread.join(0 if late else 2.0)
         if self._make is not None:
             self.toolkit.close()

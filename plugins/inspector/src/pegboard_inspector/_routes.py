@@ -70,11 +70,11 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
     """What may be done, each with what was sent; in a thread, since a lazy tool is imported and a pack may be slow."""
 
     def call(sent: Sent) -> Any:
-        return {"id": desk.call(_text(sent, "name"), _text(sent, "arguments")).call.id}
+        return {"id": desk.call(_text(sent, "name"), _text(sent, "arguments")).id}
 
     def again(sent: Sent) -> Any:
         before = desk.made(_text(sent, "call"))  # with the secrets that the page does not know
-        return {"id": desk.call(before.call.name, before.sent).call.id}
+        return {"id": desk.call(before.name, before.sent).id}
 
     def reload(_: Sent) -> Any:
         added, removed = desk.renew()
@@ -83,7 +83,7 @@ def _posts(desk: Desk) -> dict[str, Callable[[Sent], Any]]:
     return {
         "apps": lambda sent: desk.open_app(_text(sent, "call")),
         "apps/call": lambda sent: {
-            "id": desk.call_from_app(_text(sent, "app"), _text(sent, "name"), _text(sent, "arguments")).call.id
+            "id": desk.call_from_app(_text(sent, "app"), _text(sent, "name"), _text(sent, "arguments")).id
         },
         "calls": call,
         "again": again,

@@ -29,6 +29,51 @@ export const attempt = async (work, place) => {
   }
 };
 
+const label = (status, now) => {
+  status.textContent = WORDS[now.status] ?? now.status;
+  status.dataset.tone = tone(now.status);
+};
+
+/** The calls that a call has made, and those that they have made: a tree in the order in which they began. */
+function inner(id, signal) {
+  const list = h("ul", { class: "inner", "aria-label": "Calls that it made", hidden: true });
+  const shown = new Set();
+  const add = (each) => {
+    if (state.calls.get(each)?.parent !== id || shown.has(each)) return;
+    shown.add(each);
+    list.hidden = false;
+    list.append(branch(each, signal));
+  };
+  for (const each of state.calls.keys()) add(each);
+  on("call", add, signal);
+  return list;
+}
+
+/** One call of that tree: a line that opens, and below it what it has called. */
+function branch(id, signal) {
+  const call = () => state.calls.get(id);
+  const [name, status, time] = [h("span", { class: "mono" }), h("span", { class: "status" }), h("span", { class: "time" })];
+  const outcome = h("div", { class: "outcome" });
+  const trouble = h("div", {});
+  const details = disclosure(h("span", { class: "line" }, name, status, time), () =>
+    h("div", { class: "outcome" }, code(pretty(call().arguments), "Arguments"), outcome, trouble));
+  let fetched = null;
+  async function update() {
+    const now = call();
+    name.textContent = now.name || "a tool that is not there";
+    label(status, now);
+    time.textContent = now.done ? duration(Number(now.duration)) : "";
+    if (!now.done || !details.open || fetched === now.status) return;
+    fetched = now.status;
+    const full = await attempt(() => get(`calls/${id}`), trouble);
+    if (full?.result) fill(outcome, result(full.result));
+  }
+  on("call", (changed) => changed === id && update(), signal);
+  details.addEventListener("toggle", update);
+  update();
+  return h("li", {}, details, inner(id, signal));
+}
+
 /** The card of a call. `edit({ arguments, withheld })` takes its arguments into the form, `ended(result)` is told how it ends. */
 export function card(id, { edit, ended, signal, link = false }) {
   const call = () => state.calls.get(id);
@@ -50,7 +95,7 @@ export function card(id, { edit, ended, signal, link = false }) {
       h("h2", { id: heading }, link ? h("a", { href: `#/tools/${encodeURIComponent(call().name)}` }, call().name) : "Call", " ", h("time", { datetime: began.toISOString() }, began.toLocaleTimeString())),
       status, time, h("span", { class: "grow" }), cancel, take, again),
     disclosure("Arguments", () => code(pretty(call().arguments), "Arguments"), { open: link }),
-    progress, chunks, outcome, trouble);
+    progress, chunks, inner(id, signal), outcome, trouble);
   let [seen, fetched, editable] = [0, null, null];
   const tick = setInterval(() => call()?.done || elapse(), 200);
   signal.addEventListener("abort", () => clearInterval(tick));
@@ -58,8 +103,7 @@ export function card(id, { edit, ended, signal, link = false }) {
 
   async function update() {
     const now = call();
-    status.textContent = WORDS[now.status] ?? now.status;
-    status.dataset.tone = tone(now.status);
+    label(status, now);
     if (now.done) {
       time.textContent = duration(Number(now.duration));
       clearInterval(tick);
@@ -132,16 +176,17 @@ export function pretty(text) {
   }
 }
 
-/** A list of cards, the latest first, that grows as calls are made. */
+/** A list of cards of the page's own calls, the latest first, that grows as calls are made. */
 export function cards(wanted, options) {
   const list = h("div", { class: "cards" });
   const shown = new Set();
   const add = (id) => {
-    if (shown.has(id) || !wanted(state.calls.get(id))) return;
+    const call = state.calls.get(id);
+    if (shown.has(id) || call.parent !== null || !wanted(call)) return;
     shown.add(id);
     list.prepend(card(id, options));
   };
-  for (const id of [...state.calls.keys()].slice(-50)) add(id);
+  for (const call of [...state.calls.values()].filter((each) => each.parent === null).slice(-50)) add(call.id);
   on("call", add, options.signal);
   return list;
 }

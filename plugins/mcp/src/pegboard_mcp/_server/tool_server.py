@@ -305,7 +305,7 @@ class ToolServer:
             value = await desk.answer()
             if not desk.state.again:
                 session.suspend(call)
-                return session.resume(call, value)
+                return await session.aresume(call, value)
         running = self._held_before(desk, progress)
         while True:
             if running is None:
@@ -320,10 +320,9 @@ class ToolServer:
                     return result
                 value = await desk.value(result)
                 if not desk.state.again:
-                    return session.resume(call, value)
-            finally:
-                with suppress(PegboardError):  # no other caller waits for the answer, and nothing may pile up
-                    session.resume(call, None)
+                    return await session.aresume(call, value)
+            finally:  # no other caller waits for the answer, and nothing may pile up
+                session.withdraw(call)
             call = session.prepare(name, arguments, call_id=call.id)
 
     def _begun(self, desk: Desk, session: Session, call: ToolCall, caller: Caller, progress: Progress) -> Held:
