@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -197,6 +198,45 @@ class TestRefresh:
             with ThreadPoolExecutor(5) as pool:
                 assert list(pool.map(add, [toolkit] * 5)) == [3] * 5
         assert len(opened) == 2
+
+    @pytest.mark.parametrize("ends", ["connection", "call"])
+    def test_what_is_cancelled_keeps_its_new_tokens(
+        self, ends: str, guarded: str, authority: Authority, opened: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The old refresh token is good no more: tokens that are not kept would cost another consent."""
+        begun, exchange = threading.Event(), authority.exchange_refresh_token
+
+        async def slow(*arguments: Any) -> Any:
+            answer = await exchange(*arguments)
+            begun.set()
+            await asyncio.sleep(0.3)
+            return answer
+
+        async def main(toolkit: Toolkit, server: McpServer) -> None:
+            call = asyncio.create_task(toolkit.call("add", {"a": 1, "b": 2}))
+            assert await asyncio.to_thread(begun.wait, PATIENCE)
+            if ends == "call":
+                call.cancel()
+            else:
+                await asyncio.to_thread(server.close)
+            await asyncio.wait({call})
+            assert (await toolkit.call("add", {"a": 1, "b": 2})).data == 3
+
+        with Toolkit(plugins=()) as toolkit:
+            server = McpServer.http(guarded, auth="oauth", name="far")
+            toolkit.register(server)
+            authority.tokens.clear()
+            monkeypatch.setattr(authority, "exchange_refresh_token", slow)
+            asyncio.run(main(toolkit, server))
+        assert (len(opened), authority.used_again) == (1, 0)
+
+    def test_two_connections_refresh_at_once(self, guarded: str, authority: Authority, opened: list[str]) -> None:
+        with board_of(guarded) as one, board_of(guarded) as other, ThreadPoolExecutor(2) as pool:
+            for count in range(1, 4):
+                authority.tokens.clear()
+                assert list(pool.map(add, [one, other] * 2)) == [3] * 4
+                assert (authority.refreshed, authority.used_again) == (count, 0)
+        assert len(opened) == 1
 
     def test_a_broken_authorization_server_asks_no_user(
         self, guarded: str, authority: Authority, opened: list[str]
