@@ -151,7 +151,11 @@ class Access(OAuthClientProvider):
             return  # another call, or another program, has got it meanwhile
         if not attempt.steps_up and attempt.refreshed < REFRESHES and self._can_refresh():
             attempt.refreshed += 1
-            if await self._refreshed():
+            # A server takes a refresh token once: a request that is cancelled, and a connection that closes, wait until
+            # its answer is kept, or the user would be asked again.
+            with anyio.CancelScope(shield=True):
+                is_new = await self._refreshed()
+            if is_new:
                 return
         if attempt.response is None:  # what the server wants is known when it has refused
             self.context.clear_tokens()
@@ -168,18 +172,13 @@ class Access(OAuthClientProvider):
                 outgoing = await _next(steps, (yield outgoing))
 
     async def _refreshed(self) -> bool:
-        """Whether there are new tokens. A request that is cancelled, or a connection that closes, waits for them.
-
-        A server takes a refresh token once: if its answer is not kept, the user has to be asked again. Raises
-        `UnreachableError` where there is no answer.
-        """
-        with anyio.CancelScope(shield=True):
-            try:
-                async with self._client() as http:
-                    answer = await http.send(await self._refresh_token(), auth=None)
-            except (httpx2.HTTPError, httpx2.StreamError) as error:
-                raise UnreachableError(f"the token could not be refreshed: {reason(error)}; try again later") from error
-            return await self._handle_refresh_response(answer)
+        """Whether there are new tokens. Raises `UnreachableError` where there is no answer."""
+        try:
+            async with self._client() as http:
+                answer = await http.send(await self._refresh_token(), auth=None)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            raise UnreachableError(f"the token could not be refreshed: {reason(error)}; try again later") from error
+        return await self._handle_refresh_response(answer)
 
     async def _signed_in(self, request: httpx2.Request, attempt: _Attempt) -> Requests:
         """The requests of asking the user. Raises `ConsentError` where the user gives no access."""

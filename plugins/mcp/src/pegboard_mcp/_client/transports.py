@@ -171,7 +171,7 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     headers, authorized = expanded_all(transport.headers), transport.authorizations.add
     secure = url.casefold().startswith("https:")
 
-    def made(timeout: Any = httpx2.Timeout(30.0), **_: Any) -> Any:
+    def made(timeout: Any = 30.0, **_: Any) -> Any:
         return client(
             headers, auth, timeout, secure=secure, longest=transport.longest, tail=tail, authorized=authorized
         )
