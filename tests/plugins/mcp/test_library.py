@@ -20,6 +20,7 @@ from pegboard_mcp import Caller, McpServer, Resources, mcp_server
 from tests.plugins.mcp import library_board
 from tests.plugins.mcp.library_board import CLOCK, CSP, PAGE, PNG, PROMPTS
 from tests.plugins.mcp.over_http import serving
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -30,7 +31,7 @@ MIME = "text/html;profile=mcp-app"
 async def at(how: str, mode: Any, folder: Path, **options: Any) -> AsyncIterator[Any]:
     """A client of the board: in this process, over stdio, or over HTTP."""
     if how == "stdio":
-        command = StdioServerParameters(command=sys.executable, args=["-m", "tests.plugins.mcp.library_board"])
+        command = StdioServerParameters(command=warm_python(), args=["-m", "tests.plugins.mcp.library_board"])
         async with Client(stdio_client(command), mode=mode, **options) as client:
             yield client
         return

@@ -7,7 +7,6 @@ import os
 import socket
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +27,7 @@ from pegboard_mcp._auth.oauth import TokenFile, token_file
 from tests.plugins.mcp.authority import Authority, guarded_board
 from tests.support.secrets import leaked
 from tests.support.waiting import PATIENCE, begin, eventually
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -533,7 +533,7 @@ def started(script: str, arguments: Sequence[tuple[str, ...]]) -> list[Future[st
     """What programs print that begin at once, after each has loaded what it needs."""
     pipe = subprocess.PIPE
     programs = [
-        subprocess.Popen([sys.executable, "-c", script, *each], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        subprocess.Popen([warm_python(), "-c", script, *each], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         for each in arguments
     ]
     for program in programs:

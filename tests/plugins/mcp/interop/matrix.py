@@ -50,6 +50,8 @@ COLUMNS = (
     Column("inspector 2.12", "2026-07-28", "inspector", "auto", FEW),
     Column("inspector 2.12", "2025-11-25", "inspector", "legacy", FEW),
 )
+NEXT = "text"
+"""What is called after a call that is refused."""
 ENVIRONMENTS = {
     "sdk1": "sdk1",
     "langchain": "sdk1",
@@ -64,13 +66,16 @@ ERAS = ("2026-07-28", "2025-11-25")
 STDIO = (sys.executable, str(HERE / "fixture.py"), "stdio")
 # What a client reads otherwise, for reasons of its own: by title, era, transport and tool.
 LARGE = "raises: its reader takes no event of more than 1 MiB"
+ENDS = "raises, and so do all later calls: its connection ends with HTTP 403"
 UNASKED = "says that it cannot be asked anything, and is told so"
 AUDIO = "raises: it has no way to show a model audio"
 BOTH = ("stdio", "http")
-ASKING = ("approved", "asks", "asks_with_a_form")
+ASKING = ("approved", "asks", "asks_with_a_form", "task_that_asks")
 REASONS = {
     ("fastmcp 4.1", "2025-11-25", "http", "large"): LARGE,
     ("pydantic-ai 2.68", "2025-11-25", "http", "large"): LARGE,
+    ("Python SDK 1.30", "2025-11-25", "http", "scoped"): ENDS,
+    ("langchain-mcp-adapters 0.3", "2025-11-25", "http", "scoped"): ENDS,
     **{("langchain-mcp-adapters 0.3", "2025-11-25", way, "audio"): AUDIO for way in BOTH},
     **{("openai-agents 0.24", "2025-11-25", way, name): UNASKED for way in BOTH for name in ASKING},
     **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ASKING},
@@ -81,7 +86,9 @@ INTRODUCTION = """# MCP clients
 One board with {tools} tools, a tool for every kind of answer, and with a page, resources and a prompt, in front of
 other people's clients: in both eras of the protocol, over stdio and over HTTP. "same" means that over both the client
 reads the content, the data and `isError` as the board meant them, and raises nothing. Whatever is said instead lies
-with the client. Of the frameworks for agents counts what they read, and that they raise nothing when they make
+with the client. `task` and `task_that_asks` are tools of a server behind the board, which runs them as tasks: to the
+client they are calls. `scoped` needs a scope that no caller has: it is listed with the scope in its `_meta`, the call
+is refused, over HTTP by 403, and the next call is answered. Of the frameworks for agents counts what they read, and that they raise nothing when they make
 something of it for a model. The inspector is its command line, which starts the board for every call anew: over stdio
 it is asked for {few} of the tools.
 
@@ -123,6 +130,12 @@ def answers(column: Column, names: Iterable[str], *target: str) -> dict[str, Any
 
 def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> str:
     """What a client read otherwise; nothing where it is the same."""
+    if "refused" in expected:
+        if tool.get("_meta") != expected["meta"]:
+            return f"_meta of the tool is {tool.get('_meta')}"
+        if not ("raised" in result or result.get("isError")):
+            return "the call is not refused"
+        return f"the next call fails: {result['ended']}" if result["ended"] else ""
     if "raised" in result:
         return f"raises {result['raised']}"
     read = _bare(result)
@@ -173,14 +186,22 @@ def http_board() -> Iterator[str]:
 def differences(column: Column, transport: str, *target: str) -> dict[str, str]:
     """By tool, what the client reads otherwise."""
     names = (column.stdio if transport == "stdio" else ()) or tuple(EXPECTED)
-    found = answers(column, names, *target)
+    refused = [name for name in names if "refused" in EXPECTED[name][1]]
+    found = answers(column, [name for name in names if name not in refused], *target)
     tools = {tool["name"]: tool for tool in found["tools"]}
-    results = found["results"]
+    results = {**found["results"], **(_refused(column, refused, *target) if refused else {})}
     compared = {
         name: difference(EXPECTED[name][1], results.get(name, {"raised": "nothing"}), tools.get(name, {}))
         for name in names
     }
     return {name: said for name, said in compared.items() if said}
+
+
+def _refused(column: Column, names: Iterable[str], *target: str) -> dict[str, Any]:
+    """The answers to calls that are refused, and how the next call ends: by a client of its own, which may end too."""
+    results = answers(column, [*names, NEXT], *target)["results"]
+    ended = difference(EXPECTED[NEXT][1], results[NEXT], {})
+    return {name: {**results[name], "ended": ended} for name in names}
 
 
 def unexpected(column: Column, transport: str, *target: str) -> dict[str, str]:
