@@ -88,9 +88,9 @@ other people's clients: in both eras of the protocol, over stdio and over HTTP. 
 reads the content, the data and `isError` as the board meant them, and raises nothing. Whatever is said instead lies
 with the client. `task` and `task_that_asks` are tools of a server behind the board, which runs them as tasks: to the
 client they are calls. `scoped` needs a scope that no caller has: it is listed with the scope in its `_meta`, the call
-is refused, over HTTP by 403, and the next call is answered. Of the frameworks for agents counts what they read, and that they raise nothing when they make
-something of it for a model. The inspector is its command line, which starts the board for every call anew: over stdio
-it is asked for {few} of the tools.
+is refused, over HTTP by 403, and the next call is answered. Of the frameworks for agents counts what they read, and
+that they raise nothing when they make something of it for a model. The inspector is its command line, which starts the
+board for every call anew: over stdio it is asked for {few} of the tools.
 
 This page is written by `python -m tests.plugins.mcp.interop.matrix --write`; the slow part of the tests runs every
 cell. The tools are in `tests/plugins/mcp/interop/fixture.py`.
@@ -130,25 +130,25 @@ def answers(column: Column, names: Iterable[str], *target: str) -> dict[str, Any
 
 def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> str:
     """What a client read otherwise; nothing where it is the same."""
+    if "meta" in expected and tool.get("_meta") != expected["meta"]:
+        return f"_meta of the tool is {tool.get('_meta')}"
     if "refused" in expected:
-        if tool.get("_meta") != expected["meta"]:
-            return f"_meta of the tool is {tool.get('_meta')}"
-        if not ("raised" in result or result.get("isError")):
-            return "the call is not refused"
-        return f"the next call fails: {result['ended']}" if result["ended"] else ""
+        return _acceptance(result)
     if "raised" in result:
         return f"raises {result['raised']}"
-    read = _bare(result)
     schema = tool.get("outputSchema") or {}
     data = result.get("structuredContent")
     if schema.get(WRAPPED) and isinstance(data, dict):
         data = data.get("result", "no result")
-    if "meta" in expected and tool.get("_meta") != expected["meta"]:
-        return f"_meta of the tool is {tool.get('_meta')}"
     if bool(result.get("isError")) != expected["error"]:
         return f"isError is {result.get('isError')}"
     if data != expected["data"]:
         return f"data is {data!r:.200}"
+    return _blocks(expected, _bare(result))
+
+
+def _blocks(expected: Any, read: list[dict[str, Any]]) -> str:
+    """Which block is another; nothing where they are the same."""
     if len(read) != len(expected["content"]):
         return f"{len(read)} blocks"
     for said, wanted in zip(read, expected["content"], strict=True):
@@ -157,6 +157,13 @@ def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> s
         if said != wanted:
             return f"a block is {json.dumps(said)[:200]}"
     return ""
+
+
+def _acceptance(result: dict[str, Any]) -> str:
+    """Why a call was not refused as it should be; nothing where it was."""
+    if not ("raised" in result or result.get("isError")):
+        return "the call is not refused"
+    return f"the next call fails: {result['ended']}" if result["ended"] else ""
 
 
 def _bare(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -199,8 +206,9 @@ def differences(column: Column, transport: str, *target: str) -> dict[str, str]:
 
 def _refused(column: Column, names: Iterable[str], *target: str) -> dict[str, Any]:
     """The answers to calls that are refused, and how the next call ends: by a client of its own, which may end too."""
-    results = answers(column, [*names, NEXT], *target)["results"]
-    ended = difference(EXPECTED[NEXT][1], results[NEXT], {})
+    found = answers(column, [*names, NEXT], *target)
+    results, tools = found["results"], [tool for tool in found["tools"] if tool["name"] == NEXT]
+    ended = difference(EXPECTED[NEXT][1], results[NEXT], tools[0] if tools else {})
     return {name: {**results[name], "ended": ended} for name in names}
 
 
