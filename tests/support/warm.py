@@ -42,13 +42,15 @@ with socket.socket(socket.AF_UNIX) as forker:
     status = forker.recv(1)
     os._exit(status[0] if status else 1)
 """
+LONGEST: Final = 100
+"""Characters of the path of an interpreter that the first line of a program may name on every system."""
 _FORKERS: Final[list[subprocess.Popen[bytes]]] = []
 
 
 @cache
 def warm_python() -> str:
     """The path of an interpreter that begins warm, while this process runs; of this one where there is no such fork."""
-    if not hasattr(os, "pidfd_open"):
+    if not hasattr(os, "pidfd_open") or " " in sys.executable or len(sys.executable) > LONGEST:
         return sys.executable
     place = Path(tempfile.mkdtemp(prefix="warm"))
     launcher, address = place / "python", str(place / "forker")

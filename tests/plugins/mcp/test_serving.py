@@ -213,15 +213,18 @@ def test_reads_addresses() -> None:
 class TestCommand:
     @pytest.mark.slow
     def test_serves_what_is_installed(self, tmp_path: Path) -> None:
-        (tmp_path / "mcp.json").write_text(
-            f'{{"mcpServers": {{"far": {{"command": "{sys.executable}", "args": ["{SCRIPT}"]}}}}}}', encoding="utf-8"
-        )
+        far = {"command": sys.executable, "args": [SCRIPT]}
+        shelf = {"command": sys.executable, "args": ["-m", "tests.plugins.mcp.library_board"]}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"far": far, "shelf": shelf}}), encoding="utf-8")
         code = "from pegboard_mcp._command.serve import run; import sys; sys.exit(run(sys.argv[1:]))"
         command = ["-c", code, "--mcp", str(tmp_path / "mcp.json"), "--tools", "far__add"]
         with Toolkit(plugins=()) as toolkit:
-            toolkit.register(McpServer.stdio(sys.executable, command, env={"PEGBOARD_PLUGINS": ""}))
+            server = McpServer.stdio(sys.executable, command, env={"PEGBOARD_PLUGINS": ""})
+            toolkit.register(server)
             assert [tool.name for tool in toolkit.tools] == ["far__add"]
             assert toolkit.call_sync("far__add", {"a": 1, "b": 2}).data == 3
+            prompts = asyncio.run(server.list_prompts())
+            assert [each.name for each in prompts] == ["shelf__review", "shelf__talk", "shelf__named"]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
