@@ -250,6 +250,18 @@ class TestRefresh:
             assert add(toolkit) == 3
         assert len(opened) == 1
 
+    def test_a_token_endpoint_that_cannot_be_reached_asks_no_user(
+        self, guarded: str, authority: Authority, opened: list[str]
+    ) -> None:
+        with board_of(guarded) as toolkit:
+            change(guarded, token_endpoint="http://127.0.0.1:1/token")
+            authority.tokens.clear()
+            message = toolkit.call_sync("add", {"a": 1, "b": 2}).text
+            assert "there is no access to the MCP server 'far': the token could not be refreshed" in message
+            change(guarded, token_endpoint=f"{guarded.removesuffix('/mcp')}/token")
+            assert add(toolkit) == 3
+        assert len(opened) == 1
+
     @pytest.mark.parametrize("content", ["", "[]", '{"client": 7, "tokens": {"x": 1}, "expires_at": "soon"}'])
     def test_a_broken_file(self, content: str, guarded: str, opened: list[str]) -> None:
         token_file(guarded).parent.mkdir(parents=True)

@@ -173,12 +173,12 @@ class Access(OAuthClientProvider):
 
     async def _refreshed(self) -> bool:
         """Whether there are new tokens. Raises `UnreachableError` where there is no answer."""
-        try:
-            async with self._client() as http:
+        async with self._client() as http:
+            try:
                 answer = await http.send(await self._refresh_token(), auth=None)
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
-            raise UnreachableError(f"the token could not be refreshed: {reason(error)}; try again later") from error
-        return await self._handle_refresh_response(answer)
+            except (httpx2.HTTPError, httpx2.StreamError) as error:
+                raise UnreachableError(f"the token could not be refreshed: {reason(error)}; try again later") from error
+            return await self._handle_refresh_response(answer)
 
     async def _signed_in(self, request: httpx2.Request, attempt: _Attempt) -> Requests:
         """The requests of asking the user. Raises `ConsentError` where the user gives no access."""
