@@ -1,8 +1,8 @@
 """Warm interpreters: processes forked from one that has loaded the SDK, which takes each a second of its own otherwise.
 
 `warm_python()` is an executable in the place of `sys.executable`. Started, it has its standard streams, arguments,
-environment and directory taken over by a fork, and ends as the fork does; killing it kills the fork. Tests that are
-about a process itself start one of their own.
+environment and directory taken over by a fork, and ends as the fork does. Killing it kills the fork a moment later: the
+end of its output is the end of both. Tests that are about a process itself start one of their own.
 """
 
 from __future__ import annotations
