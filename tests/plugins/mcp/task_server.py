@@ -7,6 +7,7 @@ are also the names of the tasks that were cancelled, and whether a client has lo
 import asyncio
 import itertools
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -219,7 +220,9 @@ def main() -> None:
         asyncio.run(over_stdio(tasks.server))
     else:
         port = int(sys.argv[2])
-        uvicorn.run(application(tasks.server, port), host="127.0.0.1", port=port, log_level="warning")
+        config = uvicorn.Config(application(tasks.server, port), log_level="warning")
+        with socket.create_server(("127.0.0.1", port)) as listening:  # before it says so
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 if __name__ == "__main__":

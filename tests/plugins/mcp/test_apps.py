@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from pegboard_mcp import McpServer, mcp_server
 from tests.plugins.mcp import library_board
 from tests.plugins.mcp.library_board import CLOCK, PAGE
 from tests.plugins.mcp.over_http import serving
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -112,7 +112,7 @@ def test_pages_of_the_board_itself(how: str, mode: Any, tmp_path: Path) -> None:
 
     async def main() -> None:
         if how == "stdio":
-            command = StdioServerParameters(command=sys.executable, args=["-m", "tests.plugins.mcp.library_board"])
+            command = StdioServerParameters(command=warm_python(), args=["-m", "tests.plugins.mcp.library_board"])
             async with Client(stdio_client(command), mode=mode, extensions=HOST) as client:
                 await read(client)
             return

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from pegboard import Approval, ApprovalRequest, Permission, Status, Suspend, Too
 from pegboard_mcp import McpServer, mcp_server
 from tests.plugins.mcp.form_server import server as form_server
 from tests.plugins.mcp.over_http import started
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 SCRIPT = str(Path(__file__).with_name("form_server.py"))
@@ -48,7 +48,7 @@ in_process: Callable[[str], McpServer] = lambda mode: McpServer.in_process(form_
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with started([sys.executable, SCRIPT, "http"]) as (_, url):
+    with started([warm_python(), SCRIPT, "http"]) as (_, url):
         yield url
 
 
@@ -81,7 +81,7 @@ class TestOverRealTransports:
             return {"name": "Ada", "days": ["mon"]}
 
         source = (
-            McpServer.http(url, mode=mode) if over == "http" else McpServer.stdio(sys.executable, [SCRIPT], mode=mode)
+            McpServer.http(url, mode=mode) if over == "http" else McpServer.stdio(warm_python(), [SCRIPT], mode=mode)
         )
         result = ask(source, approver, FULL)
         assert [(request.form, request.reason, request.tool.name) for request in asked] == [
@@ -227,7 +227,7 @@ def test_what_was_sent_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     form = {"type": "object", "properties": {"code": {"type": "string"}}}
     for mode in ("auto", "legacy"):
-        result = ask(McpServer.stdio(sys.executable, [SCRIPT], mode=mode), lambda request: {"code": "hunter2"}, form)
+        result = ask(McpServer.stdio(warm_python(), [SCRIPT], mode=mode), lambda request: {"code": "hunter2"}, form)
         assert told(result) == accepted(code="hunter2")  # which this server repeats
     assert "hunter2" not in caplog.text
 
@@ -255,7 +255,7 @@ def test_the_form_shows_no_secret_of_its_server() -> None:
         asked.append(request.form)
         return True
 
-    result = ask(McpServer.stdio(sys.executable, [SCRIPT], env={"KEY": key}), approver, form)
+    result = ask(McpServer.stdio(warm_python(), [SCRIPT], env={"KEY": key}), approver, form)
     assert asked == [
         {"type": "object", "properties": {"key": {"type": "string", "title": "Not ***?", "default": "***"}}}
     ]

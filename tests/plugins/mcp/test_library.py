@@ -16,10 +16,11 @@ from mcp.client.stdio import stdio_client
 from mcp_types import ElicitResult, PromptReference, ResourceTemplateReference
 
 from pegboard import Injected, RegistrationError, Toolkit, UnknownNameError
-from pegboard_mcp import Caller, Resources, mcp_server
+from pegboard_mcp import Caller, McpServer, Resources, mcp_server
 from tests.plugins.mcp import library_board
 from tests.plugins.mcp.library_board import CLOCK, CSP, PAGE, PNG, PROMPTS
 from tests.plugins.mcp.over_http import serving
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 both_eras = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -30,7 +31,7 @@ MIME = "text/html;profile=mcp-app"
 async def at(how: str, mode: Any, folder: Path, **options: Any) -> AsyncIterator[Any]:
     """A client of the board: in this process, over stdio, or over HTTP."""
     if how == "stdio":
-        command = StdioServerParameters(command=sys.executable, args=["-m", "tests.plugins.mcp.library_board"])
+        command = StdioServerParameters(command=warm_python(), args=["-m", "tests.plugins.mcp.library_board"])
         async with Client(stdio_client(command), mode=mode, **options) as client:
             yield client
         return
@@ -42,6 +43,14 @@ async def at(how: str, mode: Any, folder: Path, **options: Any) -> AsyncIterator
         else:
             async with Client(mcp_server(toolkit, **served), mode=mode, **options) as client:
                 yield client
+
+
+@asynccontextmanager
+async def closed_at_the_end(server: McpServer) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(server.close)
 
 
 def run(work: Callable[[Any], Coroutine[Any, Any, Any]], how: str, mode: str, folder: Path, **options: Any) -> Any:
@@ -167,6 +176,33 @@ def test_a_prompt_may_ask_the_user(mode: str, tmp_path: Path) -> None:
     assert "Ada" in run(asked, "here", mode, tmp_path, elicitation_callback=agree)
     with pytest.raises((MCPError, ExceptionGroup)):
         run(asked, "here", mode, tmp_path, elicitation_callback=decline)
+
+
+@both_eras
+def test_prompts_of_servers_behind_are_passed_on(mode: Any) -> None:
+    async def main() -> None:
+        with library_board.board() as far, Toolkit(plugins=()) as toolkit:
+            behind = McpServer.in_process(mcp_server(far, prompts=[library_board.talk]), name="far")
+            unavailable = McpServer.stdio("no-such-server", name="off")
+            server = mcp_server(toolkit, prompts=[library_board.review, behind, unavailable])
+            async with closed_at_the_end(behind), Client(server, mode=mode) as client:
+                prompts = {each.name: each for each in (await client.list_prompts()).prompts}
+                assert list(prompts) == ["review", "far__talk"]
+                assert prompts["far__talk"].description == "A conversation."
+                assert [each.name for each in prompts["far__talk"].arguments or []] == ["mood", "picture"]
+                answer = await client.get_prompt("far__talk", {"mood": "glad"})
+                assert answer.messages[1].content.text == "I am glad"  # type: ignore[union-attr]
+                assert len((await client.get_prompt("review", {"code": "x"})).messages) == 1
+                refusal = await refused(client.get_prompt("far__talk", {"mood": "sour"}))
+                assert refusal.startswith("-32602 the prompt 'far__talk': the prompt 'talk': invalid arguments")
+                assert "there is no prompt 'tlak'" in await refused(client.get_prompt("far__tlak"))
+                assert "the prompt 'off__x': there is no command 'no-such-server'" in await refused(
+                    client.get_prompt("off__x")
+                )
+                of_far = PromptReference(name="far__talk")
+                assert (await client.complete(of_far, {"name": "mood", "value": ""})).completion.values == []
+
+    asyncio.run(main())
 
 
 def test_subscribers_of_the_newer_protocol_hear_of_changes() -> None:
@@ -385,6 +421,30 @@ def test_pegboard_serve_has_those_of_the_settings(mode: Any, tmp_path: Path) -> 
             assert found[2].meta == {"ui": {"prefersBorder": True}}
 
     asyncio.run(main())
+
+
+SKILL = "---\nname: letters\ndescription: Write letters.\n---\nBegin with a greeting.\n"
+
+
+@both_eras
+def test_pegboard_serve_has_what_sources_of_tools_bring(mode: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pegboard_skills")
+    from pegboard_mcp._command.settled import settled
+
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "SKILL.md").write_text(SKILL, encoding="utf-8")
+    uri = "skill://letters/SKILL.md"
+
+    async def read(plugins: list[str], **settings: Any) -> list[tuple[str, str | None]]:
+        with Toolkit(plugins=plugins, settings={"skills": {"folders": [str(tmp_path)]}, **settings}) as toolkit:
+            async with Client(mcp_server(toolkit, **settled(toolkit)), mode=mode) as client:
+                assert uri in [each.uri for each in (await client.list_resources()).resources]
+                return [(each.text, each.mime_type) for each in (await client.read_resource(uri)).contents]  # type: ignore[union-attr]
+
+    assert asyncio.run(read(["skills", "mcp"])) == [(SKILL, "text/markdown")]
+    assert asyncio.run(read(["skills"])) == [(SKILL, "text/markdown")]
+    shelf = {"resources": {uri: {"text": "said"}}}
+    assert asyncio.run(read(["skills", "mcp"], mcp=shelf)) == [("said", "text/markdown")]
 
 
 @pytest.mark.parametrize(

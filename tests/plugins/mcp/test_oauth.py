@@ -7,7 +7,7 @@ import os
 import socket
 import stat
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +27,7 @@ from pegboard_mcp._auth.oauth import TokenFile, token_file
 from tests.plugins.mcp.authority import Authority, guarded_board
 from tests.support.secrets import leaked
 from tests.support.waiting import PATIENCE, begin, eventually
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -198,6 +199,45 @@ class TestRefresh:
                 assert list(pool.map(add, [toolkit] * 5)) == [3] * 5
         assert len(opened) == 2
 
+    @pytest.mark.parametrize("ends", ["connection", "call"])
+    def test_what_is_cancelled_keeps_its_new_tokens(
+        self, ends: str, guarded: str, authority: Authority, opened: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The old refresh token is good no more: tokens that are not kept would cost another consent."""
+        begun, exchange = threading.Event(), authority.exchange_refresh_token
+
+        async def slow(*arguments: Any) -> Any:
+            answer = await exchange(*arguments)
+            begun.set()
+            await asyncio.sleep(0.3)
+            return answer
+
+        async def main(toolkit: Toolkit, server: McpServer) -> None:
+            call = asyncio.create_task(toolkit.call("add", {"a": 1, "b": 2}))
+            assert await asyncio.to_thread(begun.wait, PATIENCE)
+            if ends == "call":
+                call.cancel()
+            else:
+                await asyncio.to_thread(server.close)
+            await asyncio.wait({call})
+            assert (await toolkit.call("add", {"a": 1, "b": 2})).data == 3
+
+        with Toolkit(plugins=()) as toolkit:
+            server = McpServer.http(guarded, auth="oauth", name="far")
+            toolkit.register(server)
+            authority.tokens.clear()
+            monkeypatch.setattr(authority, "exchange_refresh_token", slow)
+            asyncio.run(main(toolkit, server))
+        assert (len(opened), authority.used_again) == (1, 0)
+
+    def test_two_connections_refresh_at_once(self, guarded: str, authority: Authority, opened: list[str]) -> None:
+        with board_of(guarded) as one, board_of(guarded) as other, ThreadPoolExecutor(2) as pool:
+            for count in range(1, 4):
+                authority.tokens.clear()
+                assert list(pool.map(add, [one, other] * 2)) == [3] * 4
+                assert (authority.refreshed, authority.used_again) == (count, 0)
+        assert len(opened) == 1
+
     def test_a_broken_authorization_server_asks_no_user(
         self, guarded: str, authority: Authority, opened: list[str]
     ) -> None:
@@ -207,6 +247,18 @@ class TestRefresh:
             message = toolkit.call_sync("add", {"a": 1, "b": 2}).text
             assert "the token could not be refreshed: HTTP 503; try again later" in message
             authority.is_broken = False
+            assert add(toolkit) == 3
+        assert len(opened) == 1
+
+    def test_a_token_endpoint_that_cannot_be_reached_asks_no_user(
+        self, guarded: str, authority: Authority, opened: list[str]
+    ) -> None:
+        with board_of(guarded) as toolkit:
+            change(guarded, token_endpoint="http://127.0.0.1:1/token")
+            authority.tokens.clear()
+            message = toolkit.call_sync("add", {"a": 1, "b": 2}).text
+            assert "there is no access to the MCP server 'far': the token could not be refreshed" in message
+            change(guarded, token_endpoint=f"{guarded.removesuffix('/mcp')}/token")
             assert add(toolkit) == 3
         assert len(opened) == 1
 
@@ -493,7 +545,7 @@ def started(script: str, arguments: Sequence[tuple[str, ...]]) -> list[Future[st
     """What programs print that begin at once, after each has loaded what it needs."""
     pipe = subprocess.PIPE
     programs = [
-        subprocess.Popen([sys.executable, "-c", script, *each], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        subprocess.Popen([warm_python(), "-c", script, *each], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         for each in arguments
     ]
     for program in programs:

@@ -3,7 +3,6 @@
 import logging
 import pkgutil
 import re
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pegboard import Status, Toolkit
 from pegboard_mcp import McpServer
 from pegboard_mcp._client.secrets import LOGGERS
 from tests.plugins.mcp.over_http import started
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -22,11 +22,12 @@ SCRIPT = str(Path(__file__).with_name("noisy_board.py"))
 
 def use_and_lose(mode: str, *, call_again: bool) -> None:
     """Call a tool of a server over HTTP, kill the server, and close the toolkit, after another call or without."""
-    with started([sys.executable, SCRIPT, "127.0.0.1:0"]) as (process, url), Toolkit(plugins=()) as toolkit:
+    with started([warm_python(), SCRIPT, "127.0.0.1:0"]) as (process, url), Toolkit(plugins=()) as toolkit:
         toolkit.register(McpServer.http(url, mode=mode))
         assert toolkit.call_sync("add", {"a": 1, "b": 2}).data == 3
         process.kill()
-        process.wait()
+        assert process.stderr is not None
+        process.stderr.read()  # up to the end of all that have it: the server's too
         if call_again:
             assert toolkit.call_sync("add", {"a": 1, "b": 2}).status is Status.ERROR
 

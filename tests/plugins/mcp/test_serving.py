@@ -22,6 +22,7 @@ from pegboard_mcp._auth.guard import check_address, is_loopback, parse_address
 from pegboard_mcp._server.serving import bound
 from tests.plugins.mcp.over_http import started
 from tests.support.waiting import PATIENCE
+from tests.support.warm import warm_python
 
 both_eras = pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 PING = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
@@ -41,8 +42,8 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def over_http(**environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, SCRIPT, "127.0.0.1:0"]
+def over_http(python: str = sys.executable, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [python, SCRIPT, "127.0.0.1:0"]
     with started(command, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as found:
         yield found
 
@@ -50,7 +51,7 @@ def over_http(**environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]
 @pytest.fixture(scope="module")
 def served() -> Iterator[str]:
     """The address of a server that several tests may ask, for none of them changes it."""
-    with over_http() as (_, url):
+    with over_http(warm_python()) as (_, url):
         yield url
 
 
@@ -67,7 +68,7 @@ class TestStdio:
     @both_eras
     def test_tools_that_misbehave_do_not_hurt_the_protocol(self, mode: str) -> None:
         with Toolkit(plugins=()) as toolkit:
-            toolkit.register(McpServer.stdio(sys.executable, [SCRIPT], mode=mode))
+            toolkit.register(McpServer.stdio(warm_python(), [SCRIPT], mode=mode))
             assert toolkit.call_sync("shout", {"text": '{"jsonrpc": "2.0"}'}).text == '{"jsonrpc": "2.0"}'
             assert toolkit.call_sync("read_stdin").text == ""
             assert "crashed" in toolkit.call_sync("crash").text
@@ -110,7 +111,7 @@ class TestHttp:
             assert toolkit.call_sync("add", {"a": 1, "b": 2}).status is Status.ERROR
 
     def test_asks_for_the_token(self) -> None:
-        with over_http(TOKEN="s3cret") as (_, url), Toolkit(plugins=()) as toolkit:
+        with over_http(warm_python(), TOKEN="s3cret") as (_, url), Toolkit(plugins=()) as toolkit:
             toolkit.register(McpServer.http(url, name="bare"), prefix="bare_")
             toolkit.register(McpServer.http(url, headers={"Authorization": "Bearer s3creT"}, name="false"), prefix="f_")
             toolkit.register(McpServer.http(url, headers={"Authorization": "Bearer s3cret"}, name="good"), prefix="g_")
@@ -212,15 +213,18 @@ def test_reads_addresses() -> None:
 class TestCommand:
     @pytest.mark.slow
     def test_serves_what_is_installed(self, tmp_path: Path) -> None:
-        (tmp_path / "mcp.json").write_text(
-            f'{{"mcpServers": {{"far": {{"command": "{sys.executable}", "args": ["{SCRIPT}"]}}}}}}', encoding="utf-8"
-        )
+        far = {"command": sys.executable, "args": [SCRIPT]}
+        shelf = {"command": sys.executable, "args": ["-m", "tests.plugins.mcp.library_board"]}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"far": far, "shelf": shelf}}), encoding="utf-8")
         code = "from pegboard_mcp._command.serve import run; import sys; sys.exit(run(sys.argv[1:]))"
         command = ["-c", code, "--mcp", str(tmp_path / "mcp.json"), "--tools", "far__add"]
         with Toolkit(plugins=()) as toolkit:
-            toolkit.register(McpServer.stdio(sys.executable, command, env={"PEGBOARD_PLUGINS": ""}))
+            server = McpServer.stdio(sys.executable, command, env={"PEGBOARD_PLUGINS": ""})
+            toolkit.register(server)
             assert [tool.name for tool in toolkit.tools] == ["far__add"]
             assert toolkit.call_sync("far__add", {"a": 1, "b": 2}).data == 3
+            prompts = asyncio.run(server.list_prompts())
+            assert [each.name for each in prompts] == ["shelf__review", "shelf__talk", "shelf__named"]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -261,7 +265,7 @@ class TestCommand:
         target = target.replace("PROGRAM", str(tmp_path / "program_of_the_test.py"))
         code = "from pegboard_mcp._command.serve import run; import sys; sys.exit(run(sys.argv[1:]))"
         with Toolkit(plugins=()) as toolkit:
-            toolkit.register(McpServer.stdio(sys.executable, ["-c", code, target], cwd=str(tmp_path)))
+            toolkit.register(McpServer.stdio(warm_python(), ["-c", code, target], cwd=str(tmp_path)))
             assert [tool.name for tool in toolkit.tools] == ["double"]
             assert toolkit.call_sync("double", {"number": 2}).data == 4
 

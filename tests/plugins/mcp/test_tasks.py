@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from pegboard import Approval, ApprovalRequest, Chunk, ExecutionPolicy, Status, 
 from pegboard_mcp import McpServer, mcp_server
 from tests.plugins.mcp.over_http import started
 from tests.support.waiting import begin, eventually, within
+from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -36,9 +36,9 @@ def reached(way: str, store: Path, **options: Any) -> Iterator[McpServer]:
     """The server, as a client of it."""
     options = {"connect_timeout": 60.0, "call_timeout": 60.0, **options}
     if way == "stdio":
-        yield McpServer.stdio(sys.executable, [SCRIPT, str(store)], **options)
+        yield McpServer.stdio(warm_python(), [SCRIPT, str(store)], **options)
         return
-    with started([sys.executable, SCRIPT, str(store), str(free_port())]) as (_, url):
+    with started([warm_python(), SCRIPT, str(store), str(free_port())]) as (_, url):
         yield McpServer.http(url, **options)
 
 
@@ -227,7 +227,7 @@ class TestLostConnections:
     @pytest.mark.parametrize("heard", [True, pytest.param(False, marks=pytest.mark.slow)])
     def test_are_opened_again_and_the_task_goes_on(self, heard: bool, tmp_path: Path) -> None:
         port = free_port()
-        command = [sys.executable, SCRIPT, str(tmp_path), str(port)]
+        command = [warm_python(), SCRIPT, str(tmp_path), str(port)]
 
         async def main() -> Any:
             listener = ignored if heard else None
@@ -245,7 +245,7 @@ class TestLostConnections:
     @pytest.mark.slow
     def test_to_a_server_that_does_not_know_the_task_any_more_are_errors(self, tmp_path: Path) -> None:
         port = free_port()
-        command = [sys.executable, SCRIPT, str(tmp_path), str(port)]
+        command = [warm_python(), SCRIPT, str(tmp_path), str(port)]
         with Toolkit(plugins=()) as toolkit:
             with started(command) as (_, url):
                 toolkit.register(McpServer.http(url, connect_timeout=60.0, call_timeout=60.0))

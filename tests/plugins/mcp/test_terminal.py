@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
@@ -12,6 +11,7 @@ import pytest
 from pegboard import Toolkit
 from pegboard_mcp import McpServer
 from tests.support.waiting import within
+from tests.support.warm import warm_python
 
 PROGRAM = """
 import subprocess, sys
@@ -34,7 +34,7 @@ with Toolkit(plugins=()) as toolkit:
     toolkit.register(echo, quick)
     serve_mcp(toolkit)
 """
-COMMAND = [sys.executable, "-c", PROGRAM]
+ARGUMENTS = ["-c", PROGRAM]
 CLIENT = {"clientInfo": {"name": "test", "version": "1"}, "capabilities": {}}
 HELLO: Final[list[dict[str, Any]]] = [
     {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", **CLIENT}},
@@ -63,13 +63,13 @@ def texts(output: IO[bytes], count: int) -> Iterator[tuple[int, str]]:
 def test_large_messages_go_both_ways() -> None:
     text = "ü" * 1_500_000
     with Toolkit(plugins=()) as toolkit:
-        toolkit.register(McpServer.stdio(sys.executable, COMMAND[1:]))
+        toolkit.register(McpServer.stdio(warm_python(), ARGUMENTS))
         assert within(lambda: toolkit.call_sync("quick", {"text": text})).text == text
 
 
 def test_what_tools_and_their_processes_print_is_no_message() -> None:
     with Toolkit(plugins=()) as toolkit:
-        server = McpServer.stdio(sys.executable, COMMAND[1:])
+        server = McpServer.stdio(warm_python(), ARGUMENTS)
         toolkit.register(server)
         assert within(lambda: toolkit.call_sync("echo", {"text": "hello"})).text == "hello"
         assert "stray" in server.stderr()
@@ -80,7 +80,7 @@ def test_what_tools_and_their_processes_print_is_no_message() -> None:
 def test_a_file_is_read_to_its_end(tmp_path: Path, end: bytes) -> None:
     (tmp_path / "in.jsonl").write_bytes(lines(*HELLO, call(1, text="a"), {"id": 2, "method": "ping"}) + end)
     with (tmp_path / "in.jsonl").open("rb") as given:
-        ran = subprocess.run(COMMAND, stdin=given, capture_output=True, timeout=60, check=True)
+        ran = subprocess.run([warm_python(), *ARGUMENTS], stdin=given, capture_output=True, timeout=60, check=True)
     answers = {each["id"]: each for each in map(json.loads, ran.stdout.splitlines())}
     # The end of the input ends what is under way.
     assert answers[0]["result"]["protocolVersion"] == "2025-11-25"
@@ -94,7 +94,7 @@ def test_a_client_that_reads_late_loses_nothing(streams: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         output = theirs.fileno() if streams == "sockets" else subprocess.PIPE
-        process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=output)
+        process = subprocess.Popen([warm_python(), *ARGUMENTS], stdin=subprocess.PIPE, stdout=output)
         theirs.close()
         try:
             assert process.stdin is not None

@@ -15,6 +15,7 @@ from pegboard import Toolkit, tool
 from pegboard_mcp import McpServer
 from tests.plugins.mcp.over_http import serving, started
 from tests.plugins.mcp.test_callers import client
+from tests.support.warm import warm_python
 
 SOURCE: Final = str(Path(pegboard_mcp.__file__).parent) + "/"
 HERE: Final = Path(__file__).parent
@@ -59,7 +60,7 @@ class TestAToolOfAServerIsCalled:
         self.call(entered, server, "echo", {"text": "hello"})
 
     def test_over_http(self, entered: list[str]) -> None:
-        with started([sys.executable, str(HERE / "both_servers.py"), "ours", "http"]) as (_, url):
+        with started([warm_python(), str(HERE / "both_servers.py"), "ours", "http"]) as (_, url):
             self.call(entered, McpServer.http(url), "add", {"a": 1, "b": 2})
 
 

@@ -60,6 +60,11 @@ class Skills:
         """The skills by name, sorted."""
         return self._found.skills
 
+    @property
+    def served_resources(self) -> Mapping[str, tuple[str, str]]:
+        """What `pegboard serve` lets clients read beside the tools: `skill_resources` of these skills."""
+        return skill_resources(self)
+
     # A source of tools -------------------------------------------------------------------------------------------
 
     @property

@@ -2,7 +2,9 @@
 
 import base64
 import sys
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pegboard import (
@@ -18,7 +20,7 @@ from pegboard import (
     Toolkit,
     tool,
 )
-from pegboard_mcp import serve_mcp
+from pegboard_mcp import McpServer, serve_mcp
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVE").decode()
@@ -253,6 +255,12 @@ def app() -> str:
 
 
 @tool
+def scoped() -> str:
+    """Needs a scope that no caller has."""
+    return "reached"
+
+
+@tool
 def large() -> str:
     """More than a megabyte."""
     return "x" * 1_200_000
@@ -283,6 +291,8 @@ def resource(uri: str, media_type: str, **holds: str) -> dict[str, Any]:
     return block(type="resource", resource={"uri": uri, "mimeType": media_type, **holds})
 
 
+TASKS = {"needs_task": "task", "asks": "task_that_asks"}
+"""Tools of a server behind the board, which answers calls of them with tasks."""
 BROKEN = "Error: the result of {} does not fit its own output schema: {}"
 # What every client must read, with the arguments of the call.
 EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -330,6 +340,9 @@ EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         said('{"size": "small", "number": 2, "wrapped": false}', {"size": "small", "number": 2, "wrapped": False}),
     ),
     "app": ({}, {**said("shown", "shown"), "meta": {"ui": {"resourceUri": PAGE}}}),
+    "task": ({"text": "hello"}, said("hello, as a task")),
+    "task_that_asks": ({"text": "hello"}, said("[{'name': 'Ada'}]")),
+    "scoped": ({}, {"refused": True, "meta": {"pegboard/scopes": ["pay"]}}),
     "page of an app": (read(PAGE), resource(PAGE, "text/html;profile=mcp-app", text="<p>clock</p>")),
     "resource": (read("notes://board"), resource("notes://board", "text/plain", text="a note")),
     "resource of a template": (
@@ -351,13 +364,22 @@ EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def task_server(store: str) -> McpServer:
+    sys.path.insert(0, str(Path(__file__).parents[4]))  # as a script it stands in its own folder
+    from tests.plugins.mcp.task_server import TaskServer
+
+    return McpServer.in_process(TaskServer(Path(store)).server)
+
+
 def main() -> None:
     import pegboard_dataclasses
 
-    with Toolkit(plugins=[pegboard_dataclasses]) as toolkit:
-        toolkit.register(*(globals()[name] for name, (arguments, _) in EXPECTED.items() if METHOD not in arguments))
+    with Toolkit(plugins=[pegboard_dataclasses]) as toolkit, tempfile.TemporaryDirectory() as store:
+        names = [name for name, (arguments, _) in EXPECTED.items() if METHOD not in arguments]
+        toolkit.register(*(globals()[name] for name in names if name not in TASKS.values()))
+        toolkit.register(task_server(store), enable=list(TASKS), rename=TASKS)
         http = None if sys.argv[1] == "stdio" else sys.argv[1]
-        serve_mcp(toolkit, http=http, all_tools=True, resources=RESOURCES, prompts=[review])
+        serve_mcp(toolkit, http=http, all_tools=True, resources=RESOURCES, prompts=[review], scopes={"scoped": "pay"})
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ COLUMNS = (
     Column("inspector 2.12", "2026-07-28", "inspector", "auto", FEW),
     Column("inspector 2.12", "2025-11-25", "inspector", "legacy", FEW),
 )
+NEXT = "text"
+"""What is called after a call that is refused."""
 ENVIRONMENTS = {
     "sdk1": "sdk1",
     "langchain": "sdk1",
@@ -64,13 +66,16 @@ ERAS = ("2026-07-28", "2025-11-25")
 STDIO = (sys.executable, str(HERE / "fixture.py"), "stdio")
 # What a client reads otherwise, for reasons of its own: by title, era, transport and tool.
 LARGE = "raises: its reader takes no event of more than 1 MiB"
+ENDS = "raises, and so do all later calls: its connection ends with HTTP 403"
 UNASKED = "says that it cannot be asked anything, and is told so"
 AUDIO = "raises: it has no way to show a model audio"
 BOTH = ("stdio", "http")
-ASKING = ("approved", "asks", "asks_with_a_form")
+ASKING = ("approved", "asks", "asks_with_a_form", "task_that_asks")
 REASONS = {
     ("fastmcp 4.1", "2025-11-25", "http", "large"): LARGE,
     ("pydantic-ai 2.68", "2025-11-25", "http", "large"): LARGE,
+    ("Python SDK 1.30", "2025-11-25", "http", "scoped"): ENDS,
+    ("langchain-mcp-adapters 0.3", "2025-11-25", "http", "scoped"): ENDS,
     **{("langchain-mcp-adapters 0.3", "2025-11-25", way, "audio"): AUDIO for way in BOTH},
     **{("openai-agents 0.24", "2025-11-25", way, name): UNASKED for way in BOTH for name in ASKING},
     **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ASKING},
@@ -81,9 +86,11 @@ INTRODUCTION = """# MCP clients
 One board with {tools} tools, a tool for every kind of answer, and with a page, resources and a prompt, in front of
 other people's clients: in both eras of the protocol, over stdio and over HTTP. "same" means that over both the client
 reads the content, the data and `isError` as the board meant them, and raises nothing. Whatever is said instead lies
-with the client. Of the frameworks for agents counts what they read, and that they raise nothing when they make
-something of it for a model. The inspector is its command line, which starts the board for every call anew: over stdio
-it is asked for {few} of the tools.
+with the client. `task` and `task_that_asks` are tools of a server behind the board, which runs them as tasks: to the
+client they are calls. `scoped` needs a scope that no caller has: it is listed with the scope in its `_meta`, the call
+is refused, over HTTP by 403, and the next call is answered. Of the frameworks for agents counts what they read, and
+that they raise nothing when they make something of it for a model. The inspector is its command line, which starts the
+board for every call anew: over stdio it is asked for {few} of the tools.
 
 This page is written by `python -m tests.plugins.mcp.interop.matrix --write`; the slow part of the tests runs every
 cell. The tools are in `tests/plugins/mcp/interop/fixture.py`.
@@ -123,19 +130,25 @@ def answers(column: Column, names: Iterable[str], *target: str) -> dict[str, Any
 
 def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> str:
     """What a client read otherwise; nothing where it is the same."""
+    if "meta" in expected and tool.get("_meta") != expected["meta"]:
+        return f"_meta of the tool is {tool.get('_meta')}"
+    if "refused" in expected:
+        return _acceptance(result)
     if "raised" in result:
         return f"raises {result['raised']}"
-    read = _bare(result)
     schema = tool.get("outputSchema") or {}
     data = result.get("structuredContent")
     if schema.get(WRAPPED) and isinstance(data, dict):
         data = data.get("result", "no result")
-    if "meta" in expected and tool.get("_meta") != expected["meta"]:
-        return f"_meta of the tool is {tool.get('_meta')}"
     if bool(result.get("isError")) != expected["error"]:
         return f"isError is {result.get('isError')}"
     if data != expected["data"]:
         return f"data is {data!r:.200}"
+    return _blocks(expected, _bare(result))
+
+
+def _blocks(expected: Any, read: list[dict[str, Any]]) -> str:
+    """Which block is another; nothing where they are the same."""
     if len(read) != len(expected["content"]):
         return f"{len(read)} blocks"
     for said, wanted in zip(read, expected["content"], strict=True):
@@ -144,6 +157,13 @@ def difference(expected: Any, result: dict[str, Any], tool: dict[str, Any]) -> s
         if said != wanted:
             return f"a block is {json.dumps(said)[:200]}"
     return ""
+
+
+def _acceptance(result: dict[str, Any]) -> str:
+    """Why a call was not refused as it should be; nothing where it was."""
+    if not ("raised" in result or result.get("isError")):
+        return "the call is not refused"
+    return f"the next call fails: {result['ended']}" if result["ended"] else ""
 
 
 def _bare(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -173,14 +193,23 @@ def http_board() -> Iterator[str]:
 def differences(column: Column, transport: str, *target: str) -> dict[str, str]:
     """By tool, what the client reads otherwise."""
     names = (column.stdio if transport == "stdio" else ()) or tuple(EXPECTED)
-    found = answers(column, names, *target)
+    refused = [name for name in names if "refused" in EXPECTED[name][1]]
+    found = answers(column, [name for name in names if name not in refused], *target)
     tools = {tool["name"]: tool for tool in found["tools"]}
-    results = found["results"]
+    results = {**found["results"], **(_refused(column, refused, *target) if refused else {})}
     compared = {
         name: difference(EXPECTED[name][1], results.get(name, {"raised": "nothing"}), tools.get(name, {}))
         for name in names
     }
     return {name: said for name, said in compared.items() if said}
+
+
+def _refused(column: Column, names: Iterable[str], *target: str) -> dict[str, Any]:
+    """The answers to calls that are refused, and how the next call ends: by a client of its own, which may end too."""
+    found = answers(column, [*names, NEXT], *target)
+    results, tools = found["results"], [tool for tool in found["tools"] if tool["name"] == NEXT]
+    ended = difference(EXPECTED[NEXT][1], results[NEXT], tools[0] if tools else {})
+    return {name: {**results[name], "ended": ended} for name in names}
 
 
 def unexpected(column: Column, transport: str, *target: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
@@ -10,6 +9,7 @@ from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import Any, Final, TypeAlias, TypeVar, final
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 from attrs import define, field
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, oauth2
@@ -72,13 +72,16 @@ class Access(OAuthClientProvider):
     to. How the user is asked, from the search for the authorization server on, is the SDK's.
     """
 
-    def __init__(self, url: str, wanted: OAuth, patience: float, note: Callable[[str], object]) -> None:
+    def __init__(
+        self, url: str, wanted: OAuth, patience: float, note: Callable[[str], object], client: Callable[[], Any]
+    ) -> None:
         anywhere = OAuthClientMetadata(client_name="pegboard", redirect_uris=[AnyUrl("http://127.0.0.1/callback")])
         super().__init__(url, anywhere, self, self._send, self._back)
         self._file = TokenFile(token_file(url))
         self._wanted = wanted
         self._patience = patience
         self._note = note
+        self._client = client
         self._opened = time.time()
         self._requested: list[str] = []
         self._token_endpoint: str | None = None
@@ -148,8 +151,11 @@ class Access(OAuthClientProvider):
             return  # another call, or another program, has got it meanwhile
         if not attempt.steps_up and attempt.refreshed < REFRESHES and self._can_refresh():
             attempt.refreshed += 1
-            answer = yield await self._refresh_token()
-            if await self._handle_refresh_response(answer):
+            # A server takes a refresh token once: a request that is cancelled, and a connection that closes, wait until
+            # its answer is kept, or the user would be asked again.
+            with anyio.CancelScope(shield=True):
+                is_new = await self._refreshed()
+            if is_new:
                 return
         if attempt.response is None:  # what the server wants is known when it has refused
             self.context.clear_tokens()
@@ -164,6 +170,15 @@ class Access(OAuthClientProvider):
             outgoing = await _next(steps)
             while outgoing is not None:
                 outgoing = await _next(steps, (yield outgoing))
+
+    async def _refreshed(self) -> bool:
+        """Whether there are new tokens. Raises `UnreachableError` where there is no answer."""
+        async with self._client() as http:
+            try:
+                answer = await http.send(await self._refresh_token(), auth=None)
+            except (httpx2.HTTPError, httpx2.StreamError) as error:
+                raise UnreachableError(f"the token could not be refreshed: {reason(error)}; try again later") from error
+            return await self._handle_refresh_response(answer)
 
     async def _signed_in(self, request: httpx2.Request, attempt: _Attempt) -> Requests:
         """The requests of asking the user. Raises `ConsentError` where the user gives no access."""
@@ -317,7 +332,7 @@ class Access(OAuthClientProvider):
             "token_endpoint": self._token_endpoint,
             "scopes": self._requested,
         }
-        await asyncio.to_thread(self._file.replace, content)
+        self._file.replace(content)  # not in a thread, which a cancelled request would not wait for
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """What this client was registered as."""

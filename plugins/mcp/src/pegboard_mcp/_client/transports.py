@@ -168,21 +168,20 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     from pegboard_mcp._wire.http import client
 
     url, login = without_login(expanded(transport.url))
-    auth = transport.auth
-    if isinstance(auth, OAuth):
-        from pegboard_mcp._auth.access import Access
+    headers, authorized = expanded_all(transport.headers), transport.authorizations.add
+    secure = url.casefold().startswith("https:")
 
-        auth = Access(url, auth, transport.patience, transport.authorizations.add)
-    auth = httpx2.BasicAuth(*login) if login is not None and auth is None else auth
-    headers = expanded_all(transport.headers)
-
-    def made(timeout: Any, **_: Any) -> Any:
-        authorized = transport.authorizations.add
-        secure = url.casefold().startswith("https:")
+    def made(timeout: Any = 30.0, **_: Any) -> Any:
         return client(
             headers, auth, timeout, secure=secure, longest=transport.longest, tail=tail, authorized=authorized
         )
 
+    auth = transport.auth
+    if isinstance(auth, OAuth):
+        from pegboard_mcp._auth.access import Access
+
+        auth = Access(url, auth, transport.patience, authorized, made)
+    auth = httpx2.BasicAuth(*login) if login is not None and auth is None else auth
     return url, made
 
 

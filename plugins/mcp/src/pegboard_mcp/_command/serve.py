@@ -165,12 +165,13 @@ def _serve(options: Namespace) -> int:
     token, keys = _secrets(options)
     with stray_output_to_stderr():
         toolkit = Toolkit(config=options.config) if options.target is None else program_toolkit(options.target)
-        for path in options.mcp or ():
-            for name, server in load_mcp_config(path).items():
-                toolkit.register(server, prefix=f"{name}__")
+        behind = [server for path in options.mcp or () for server in load_mcp_config(path).values()]
+        for server in behind:
+            toolkit.register(server, prefix=f"{server.name}__")
     with toolkit:
         with stray_output_to_stderr():
             beside = settled(toolkit)
+            beside["prompts"] = [*beside.get("prompts", ()), *behind]
         for problem in toolkit.problems:
             say(f"pegboard serve: {problem}")
         serve_mcp(

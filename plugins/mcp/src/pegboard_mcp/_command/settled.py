@@ -1,4 +1,4 @@
-"""What the settings say that is served beside the tools: resources and prompts."""
+"""What is served beside the tools: resources and prompts of the settings, and resources that sources bring."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from pegboard import PegboardError, Toolkit
-from pegboard.inspection import plugins_of
+from pegboard.inspection import plugins_of, sources_of
 
 __all__ = ["settled"]
 
 
 def settled(toolkit: Toolkit) -> dict[str, Any]:
-    """The options `resources` and `prompts` of `serve_mcp` that a toolkit's settings say.
+    """The options `resources` and `prompts` of `serve_mcp` that a toolkit's settings and sources of tools say.
 
-    Raises `PegboardError` for a function that cannot be loaded.
+    A source says them by an attribute `served_resources`, a mapping as `serve_mcp` takes it; where the settings name
+    the same URI, they are served. Raises `PegboardError` for a function that cannot be loaded.
     """
+    resources: dict[str, Any] = {}
+    for source in sources_of(toolkit):
+        resources |= getattr(source, "served_resources", {})
     settings = plugins_of(toolkit).settings_of("mcp")
     if settings is None:  # a program's toolkit without this pack
-        return {}
-    resources = {uri: _source(f"resources.{uri}", entry) for uri, entry in settings.resources.items()}
+        return {"resources": resources}
+    resources |= {uri: _source(f"resources.{uri}", entry) for uri, entry in settings.resources.items()}
     return {"resources": resources, "prompts": [_function("prompts", each) for each in settings.prompts]}
 
 

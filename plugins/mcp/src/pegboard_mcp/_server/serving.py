@@ -14,6 +14,7 @@ from pegboard import PegboardError, Toolkit
 from pegboard_mcp._arguments import check_names, function, http_url, scopes, several, text
 from pegboard_mcp._auth.callers import SessionFor
 from pegboard_mcp._auth.guard import VerifyToken, check_address, cross_origin, guards, parse_address, security
+from pegboard_mcp._client.server import McpServer
 from pegboard_mcp._server.library import missing_pages
 from pegboard_mcp._server.links import ReadLink
 from pegboard_mcp._server.resources import Resources, Source
@@ -42,7 +43,8 @@ class Served(TypedDict, total=False):
     in all workers behind a balancer, 32 characters at least: the first seals what a client brings back with an answer.
     `read_link(uri, caller)` says what a link leads to that a tool of the program gave out: text, bytes, or None. It may
     be async. `resources` are what clients may read, by URI: text, bytes, a `Path`, a function, or `(value, media
-    type)`; `Resources` says more. `prompts` are functions that return text, content or messages.
+    type)`; `Resources` says more. `prompts` are functions that return text, content or messages, and
+    servers whose prompts are passed on.
     """
 
     tools: Iterable[str] | None
@@ -56,7 +58,7 @@ class Served(TypedDict, total=False):
     state_keys: Iterable[str | bytes]
     read_link: ReadLink | None
     resources: Mapping[str, Source] | Resources
-    prompts: Iterable[Callable[..., Any]]
+    prompts: Iterable[Callable[..., Any] | McpServer]
 
 
 class ServedOverHttp(Served, total=False):

@@ -16,6 +16,7 @@ from pegboard_mcp._auth.callers import Caller, Callers, Scopes, SessionFor
 from pegboard_mcp._auth.guard import app_with_scopes
 from pegboard_mcp._client.asking import Approved, Human, human_of_this_call
 from pegboard_mcp._client.remote_tool import remote_of
+from pegboard_mcp._client.server import McpServer
 from pegboard_mcp._server.functions import Functions
 from pegboard_mcp._server.library import Library
 from pegboard_mcp._server.links import Links, ReadLink
@@ -57,7 +58,7 @@ class ToolServer:
         state_keys: Iterable[str | bytes] = (),
         read_link: ReadLink | None = None,
         resources: Resources | None = None,
-        prompts: Iterable[Callable[..., Any]] = (),
+        prompts: Iterable[Callable[..., Any] | McpServer] = (),
         connections: bool = True,
     ) -> None:
         self._callers = Callers(session, session_for, headers)

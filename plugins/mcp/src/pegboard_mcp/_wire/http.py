@@ -51,7 +51,7 @@ def client(
         auth=auth,
         timeout=timeout,
         verify=True if secure else _certificates(),
-        event_hooks={"request": [sending], "response": [note]},
+        event_hooks={"request": [sending] if auth is not None or headers else [], "response": [note]},
     )
 
 
