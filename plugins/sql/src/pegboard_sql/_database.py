@@ -1,0 +1,91 @@
+"""A database: what its URL names, and what of it tools may use."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Any, Final
+
+import attrs
+
+from pegboard import Secret
+from pegboard_sql._engine import Engine
+
+__all__ = ["Database"]
+
+_KINDS: Final = {"sqlite": "sqlite", "duckdb": "duckdb", "postgresql": "postgresql", "postgres": "postgresql"}
+_DRIVERS: Final = {"duckdb": ("duckdb", "duckdb"), "postgresql": ("psycopg", "postgres")}
+"""The module that an engine needs, and the extra that brings it."""
+_FORMS: Final = "sqlite:////absolute/path, duckdb:////absolute/path or postgresql://user:password@host/database"
+
+
+def _revealed(url: Any) -> str:
+    found = url.value if isinstance(url, Secret) else url
+    if not isinstance(found, str):
+        raise ValueError(f"a database takes a URL, {_FORMS}")
+    return found
+
+
+def _names(tables: Iterable[str] | None) -> tuple[str, ...] | None:
+    if isinstance(tables, str):
+        raise ValueError(f"tables= takes a list of names, such as [{tables!r}]")
+    return None if tables is None else tuple(tables)
+
+
+@attrs.frozen
+class Database:
+    """A database for `Databases`: `sqlite:////absolute/path`, `duckdb:////absolute/path` or `postgresql://...`.
+
+    With three slashes the path of a file is relative to the current directory. `name` is how models call it, by default
+    the name of its engine. `tables` are all that can be read (a view needs those below it too); None for all that
+    the engine allows. With `write` there is `sql_execute` for it. Raises ValueError for a URL, a name or tables that
+    are none; the URL is in no message.
+    """
+
+    url: str = attrs.field(repr=False, converter=_revealed)
+    name: str = attrs.field(default="", kw_only=True)
+    tables: tuple[str, ...] | None = attrs.field(default=None, converter=_names, kw_only=True)
+    write: bool = attrs.field(default=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        kind, path = self._kind, self._path
+        if kind is None or (kind != "postgresql" and not path.strip("/")):
+            raise ValueError(f"the URL of a database is {_FORMS}; this one is none of them")
+        object.__setattr__(self, "name", self.name or kind)
+        if re.fullmatch(r"[\w.-]{1,64}", self.name) is None:
+            raise ValueError(f"the name of a database is up to 64 letters, digits, _, . and -, not {self.name!r}")
+
+    @property
+    def _kind(self) -> str | None:
+        return _KINDS.get(self.url.partition("://")[0])
+
+    @property
+    def _path(self) -> str:
+        return self.url.partition("://")[2].removeprefix("/")
+
+    @property
+    def missing(self) -> str:
+        """What has to be installed for it; empty where nothing has to."""
+        module, extra = _DRIVERS.get(self._kind or "", ("", ""))
+        if not module or find_spec(module) is not None:
+            return ""
+        return f'the database {self.name} needs {module}: pip install "pegboard-sql[{extra}]"'
+
+    def engine(self) -> Engine:
+        """What answers for it."""
+        from pegboard_sql._engine import InProcess
+
+        if self._kind == "postgresql":
+            from pegboard_sql._postgres import Postgres
+
+            return Postgres(self.url, self.tables)
+        path = os.path.abspath(self._path)  # noqa: PTH100 - of a text, without what a link points to
+        if self._kind == "duckdb":
+            from pegboard_sql import _duckdb
+
+            return InProcess("DuckDB", _duckdb.answer, path, self.tables, _duckdb.MEMORY)
+        from pegboard_sql import _sqlite
+
+        return InProcess("SQLite", _sqlite.answer, path, self.tables, _sqlite.MEMORY)

@@ -1,0 +1,142 @@
+"""Databases as a source of tools: `toolkit.register(Databases(Database("sqlite:///shop.db")))`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Final, final
+
+from pegboard import CancelToken, Param, ToolError, tool
+from pegboard_sql._database import Database
+from pegboard_sql._engine import Engine, Run
+from pegboard_sql._records import Column, Executed, Plan, Rows, Schema, Table, as_written
+from pegboard_sql._values import MOST_ROWS
+
+__all__ = ["TIMEOUT", "Databases"]
+
+TIMEOUT: Final = 30.0
+MOST_SQL: Final = 50_000
+"""Characters of a statement."""
+
+Name = Annotated[str | None, Param("Which database, if there are several")]
+
+
+@final
+class Databases:
+    """Tools for some databases: `sql_schema`, `sql_query`, `sql_explain`, and `sql_execute` where one has `write`.
+
+    `timeout` is the seconds that a call may take. A database whose driver is not installed is left out, see `problems`.
+    Raises ValueError without a database, for two of one name, and for a timeout that is not above 0.
+    """
+
+    name = "sql"
+
+    def __init__(self, *databases: Database, timeout: float = TIMEOUT) -> None:
+        if not databases:
+            raise ValueError('Databases(...) takes databases, such as Database("sqlite:////srv/shop.db")')
+        names = [database.name for database in databases]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two databases are named {twice[0]!r}; tell them apart by Database(..., name=...)")
+        if not timeout > 0:
+            raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r}")
+        self._timeout = timeout
+        self._databases = {database.name: database for database in databases if not database.missing}
+        self.problems: Sequence[str] = [database.missing for database in databases if database.missing]
+        self._engines: dict[str, Engine] = {}
+
+    def __repr__(self) -> str:
+        return f"Databases({', '.join(map(repr, self._databases.values()))})"
+
+    # A source of tools -------------------------------------------------------------------------------------------
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Never call `changed()`: the databases stay the same."""
+        return lambda: None
+
+    def tools(self) -> list[Any]:
+        """The tools; none where no database can be used."""
+        return list(self._tools) if self._databases else []
+
+    @cached_property
+    def _tools(self) -> list[Any]:
+        several = f" Databases: {', '.join(self._databases)}." if len(self._databases) > 1 else ""
+        # Marks are set on what `as_written` makes: on a method itself they would be those of its class.
+        read = tool(read_only=True, open_world=False)
+        shown = tool(
+            description=f"Show the tables and columns of a database.{several}", read_only=True, open_world=False
+        )
+        tools: list[Any] = [
+            shown(as_written(self.sql_schema)),
+            read(as_written(self.sql_query)),
+            read(as_written(self.sql_explain)),
+        ]
+        if writable := [name for name, database in self._databases.items() if database.write]:
+            only = f" Only in {', '.join(writable)}." if len(writable) < len(self._databases) else ""
+            write = tool(
+                description=f"Change data: run one statement in one transaction.{only}",
+                destructive=True,
+                idempotent=False,
+                open_world=False,
+                requires_approval=True,
+            )
+            tools.append(write(as_written(self.sql_execute)))
+        return tools
+
+    # What models call --------------------------------------------------------------------------------------------
+
+    def sql_schema(
+        self,
+        cancel: CancelToken,
+        table: Annotated[str | None, Param("This table alone")] = None,
+        database: Name = None,
+    ) -> Schema:
+        """Show the tables and columns of a database."""
+        name, engine = self._engine(database)
+        found = engine.schema(table, self._run(cancel))
+        listed = [(each, [Column(**column) for column in each["columns"]]) for each in found.pop("tables")]
+        tables = [Table(each["name"], each["kind"], columns) for each, columns in listed]
+        return Schema(name, engine.kind, tables, **found)
+
+    def sql_query(
+        self,
+        cancel: CancelToken,
+        query: str,
+        max_rows: Annotated[int, Param(ge=1, le=MOST_ROWS)] = 100,
+        database: Name = None,
+    ) -> Rows:
+        """Run one query (SELECT, WITH) in the SQL of the database, read-only."""
+        return Rows(**self._engine(database)[1].query(_checked(query), max_rows, self._run(cancel)))
+
+    def sql_explain(self, cancel: CancelToken, query: str, database: Name = None) -> Plan:
+        """Show how the database would run a query, without running it."""
+        return Plan(self._engine(database)[1].explain(_checked(query), self._run(cancel)))
+
+    def sql_execute(self, cancel: CancelToken, statement: str, database: Name = None) -> Executed:
+        """Change data: run one statement in one transaction."""
+        name, engine = self._engine(database)
+        if not self._databases[name].write:
+            raise ToolError(f"The database {name} is read-only.")
+        return Executed(engine.execute(_checked(statement), self._run(cancel)))
+
+    def _run(self, cancel: CancelToken) -> Run:
+        return Run(self._timeout, cancel)
+
+    def _engine(self, name: str | None) -> tuple[str, Engine]:
+        """A database by its name, or the only one. Raises `ToolError`, which names all."""
+        if name is None and len(self._databases) == 1:
+            name = next(iter(self._databases))
+        if name not in self._databases:
+            what = "Say which database" if name is None else "There is no database of this name"
+            raise ToolError(f"{what}: send database={' or '.join(map(repr, self._databases))}.")
+        if name not in self._engines:
+            self._engines[name] = self._databases[name].engine()
+        return name, self._engines[name]
+
+
+def _checked(text: str) -> str:
+    """A statement that drivers can take. Raises `ToolError`."""
+    if "\0" in text:
+        raise ToolError("The statement has a null character (U+0000): leave it out.")
+    if len(text) > MOST_SQL:
+        raise ToolError(f"The statement has {len(text):,} characters; at most {MOST_SQL:,} can be sent.")
+    return text

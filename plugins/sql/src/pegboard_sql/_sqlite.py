@@ -1,0 +1,240 @@
+"""SQLite: statements that its authorizer lets pass. It runs in a process with limits; see `answer`."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Any, Final
+from urllib.parse import quote
+
+from pegboard_sql._listing import Columns, column, listing
+from pegboard_sql._records import LOOK
+from pegboard_sql._values import Taken, bounded_text
+
+__all__ = ["MEMORY", "answer"]
+
+MEMORY: Final = 256 * 1024 * 1024
+"""Bytes that a statement may take."""
+LONGEST_VALUE: Final = 16 * 1024 * 1024
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_COLUMN: 500,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+}
+_STEPS: Final = 10_000
+"""Instructions of its machine between two looks at the time."""
+_BUSY: Final = 5.0
+"""Seconds for another process to end its writing."""
+_FUNCTIONS: Final = ("json_each", "json_tree", "pragma_table_info", "pragma_table_xinfo", "pragma_foreign_key_list")
+"""Functions that are tables. Like other virtual tables they have to be touched before there is an authorizer."""
+_PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "foreign_key_list"})
+_NOT_CALLED: Final = frozenset({"load_extension", "fts3_tokenizer"})
+_READING: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
+_ROWS: Final = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_DEFINITIONS: Final = frozenset(
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in (
+        *(f"{verb}_{kind}" for verb in ("CREATE", "DROP") for kind in ("TABLE", "INDEX", "VIEW", "TRIGGER")),
+        *("ALTER_TABLE", "ANALYZE", "REINDEX"),
+    )
+)
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked: `act` is `schema`, `query`, `explain`, `execute` or `recover`.
+
+    The answer has an `error` for what the engine refuses, `late` for what was stopped after `seconds`.
+    """
+    tables = request["tables"]
+    rules = _Rules(None if tables is None else {name.lower() for name in tables}, request["act"] == "execute")
+    deadline = time.monotonic() + request["seconds"]
+    try:
+        with _opened(request, deadline) as connection:
+            return _ACTS[request["act"]](connection, request, rules)
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+        if time.monotonic() >= deadline:
+            return {"late": True}
+        return {"error": rules.refusal or _message(error)}
+
+
+def _message(error: Exception) -> str:
+    text = str(error)
+    if "one statement" in text:
+        return "Only one statement can be sent at a time."
+    if "too big" in text:
+        return f"A value is larger than {LONGEST_VALUE >> 20} MiB. Leave its column out, or shorten what is built."
+    return f"SQLite: {text}. {LOOK}"
+
+
+@contextmanager
+def _opened(request: dict[str, Any], deadline: float) -> Iterator[sqlite3.Connection]:
+    writes = request["act"] in ("execute", "recover")
+    where = f"file:{quote(request['path'])}?mode={'rw' if writes else 'ro'}"
+    wait = min(_BUSY, request["seconds"])
+    with closing(sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None)) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        for limit, value in _LIMITS.items():
+            connection.setlimit(limit, value)
+        connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
+        connection.execute(f"PRAGMA {'foreign_keys' if writes else 'query_only'}=on")
+        yield connection
+
+
+class _Rules:
+    """What statements may do. `refusal` says what was refused last, in a sentence for a model."""
+
+    def __init__(self, tables: set[str] | None, writes: bool) -> None:
+        self._tables = tables
+        self._writes = writes
+        self._known: set[str] = set()
+        self.refusal = ""
+
+    def guard(self, connection: sqlite3.Connection) -> None:
+        """Let the connection do what is allowed from now on, and nothing else."""
+        virtual = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'create virtual table%'"
+        ).fetchall()
+        names = [name for (name,) in virtual]
+        for name in (*_FUNCTIONS, *names):
+            with suppress(sqlite3.Error):
+                connection.execute(f"SELECT 1 FROM {_quoted(name)} LIMIT 0")  # noqa: S608 - quoted
+        if self._tables is not None:
+            listed = connection.execute("PRAGMA table_list").fetchall()
+            modules = connection.execute("PRAGMA module_list").fetchall()
+            self._known = {*(row[1].lower() for row in listed), *(name.lower() for (name,) in modules)}
+            prefixes = tuple(f"{name.lower()}_" for name in names if name.lower() in self._tables)
+            shadows = {name for name in self._known if name.startswith(prefixes)} if prefixes else set()
+            self._tables |= {*_FUNCTIONS, *shadows & {row[1].lower() for row in listed if row[2] == "shadow"}}
+        connection.set_authorizer(self)
+
+    def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        """The answer to the authorizer's question."""
+        if action in _READING or self._allows(action, first or "", second or ""):
+            return sqlite3.SQLITE_OK
+        return sqlite3.SQLITE_DENY
+
+    def _allows(self, action: int, first: str, second: str) -> bool:
+        if action == sqlite3.SQLITE_FUNCTION:
+            return second.lower() not in _NOT_CALLED or self._refuse(f"The function {second} cannot be called.")
+        if action == sqlite3.SQLITE_PRAGMA:
+            reads = first.lower() in _PRAGMAS and self.opens(second)
+            return reads or first.lower() == "data_version" or self._refuse("PRAGMA cannot be used. " + LOOK)
+        if action == sqlite3.SQLITE_READ or (self._writes and action in _ROWS):
+            may = self.opens(first) or (not second and self._names_no_table(first))
+            return may or self._refuse(f"There is no table {first} here. {LOOK}")
+        if self._writes and action in _DEFINITIONS and self._tables is None:
+            return True
+        return self._refuse(
+            "This statement cannot be run: send one INSERT, UPDATE or DELETE without BEGIN, COMMIT, ATTACH, PRAGMA."
+            if self._writes
+            else "Only queries can be run: send one SELECT, WITH or VALUES."
+        )
+
+    def opens(self, table: str) -> bool:
+        """Whether a table may be read."""
+        return self._tables is None or table.lower() in self._tables
+
+    def _names_no_table(self, name: str) -> bool:
+        """Whether what is read without a column, as by count(*), is a common table expression."""
+        return not name.lower().startswith("sqlite_") and name.lower() not in self._known
+
+    def _refuse(self, sentence: str) -> bool:
+        self.refusal = sentence
+        return False
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _query(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+    rules.guard(connection)
+    cursor = connection.execute(request["text"])
+    if cursor.description is None:
+        return {"error": "There is no statement: send one SELECT."}
+    columns = [column[0] for column in cursor.description]
+    types = ["NULL"] * len(columns)
+    taken = Taken(request["max_rows"])
+    for row in cursor:
+        if not taken.take(row):
+            break
+        if "NULL" in types:
+            types = [_type(value) if known == "NULL" else known for known, value in zip(types, row, strict=True)]
+    return taken.answer(columns, types)
+
+
+def _type(value: Any) -> str:
+    """The name of a value's type; in SQLite columns of a query have none."""
+    return {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}.get(type(value), "NULL")
+
+
+def _explain(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+    rules.guard(connection)
+    depths, lines = {0: -1}, []
+    for node, parent, _, detail in connection.execute(f"EXPLAIN QUERY PLAN {request['text']}"):
+        depths[node] = depths.get(parent, -1) + 1
+        lines.append("  " * depths[node] + detail)
+    return {"plan": bounded_text("\n".join(lines) or "no table is read")}
+
+
+def _execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+    connection.execute("BEGIN IMMEDIATE")
+    rules.guard(connection)
+    cursor = connection.execute(request["text"])
+    for _ in cursor:  # of RETURNING
+        pass
+    if cursor.description is not None and cursor.rowcount < 0:
+        return {"error": "This statement changes nothing: send queries to sql_query."}
+    connection.set_authorizer(None)
+    connection.set_progress_handler(None, 0)  # what is done in time is kept
+    connection.execute("COMMIT")
+    return {"rows": None if cursor.rowcount < 0 else cursor.rowcount}
+
+
+def _recover(connection: sqlite3.Connection, *_: Any) -> dict[str, Any]:
+    """Roll back what a process that was ended has left, which a reader cannot do."""
+    connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+    return {}
+
+
+def _schema(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+    found = connection.execute("PRAGMA table_list").fetchall()
+    kinds = {
+        name: "table" if kind == "virtual" else kind
+        for schema, name, kind, *_ in found
+        if schema == "main" and kind != "shadow" and not name.startswith("sqlite_") and rules.opens(name)
+    }
+
+    def described(names: Sequence[str]) -> Columns:
+        return {name: _columns(connection, name, rules) for name in names}
+
+    return listing(kinds, request["table"], described)
+
+
+def _columns(connection: sqlite3.Connection, table: str, rules: _Rules) -> list[dict[str, Any]]:
+    keys = connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})").fetchall()
+    targets = {start: f"{other}({end or ''})" for _, _, other, start, end, *_ in keys if rules.opens(other)}
+    try:
+        found = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    except sqlite3.Error:  # a view of what is not there any more
+        return []
+    return [
+        column(name, kind, nullable=not required and not key, primary_key=key, references=targets.get(name))
+        for _, name, kind, required, _, key, hidden in found
+        if hidden != 1
+    ]
+
+
+_ACTS: Final[dict[str, Callable[[sqlite3.Connection, dict[str, Any], _Rules], dict[str, Any]]]] = {
+    "schema": _schema,
+    "query": _query,
+    "explain": _explain,
+    "execute": _execute,
+    "recover": _recover,
+}
