@@ -14,22 +14,10 @@ from pegboard import hookimpl
 if TYPE_CHECKING:
     from pegboard_sql._database import Database
     from pegboard_sql._databases import Databases
-    from pegboard_sql._records import Column, Executed, Plan, Rows, Schema, Table
+    from pegboard_sql._records import Executed, Rows, Schema
     from pegboard_sql._settings import Settings
 
-__all__ = [
-    "Column",
-    "Database",
-    "Databases",
-    "Executed",
-    "Plan",
-    "Rows",
-    "Schema",
-    "Settings",
-    "Table",
-    "provide_tools",
-    "settings_type",
-]
+__all__ = ["Database", "Databases", "Executed", "Rows", "Schema", "Settings", "provide_tools", "settings_type"]
 
 _HOMES = {"Database": "_database", "Databases": "_databases", "Settings": "_settings"}
 

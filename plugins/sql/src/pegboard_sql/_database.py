@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
 import attrs
 
 from pegboard import Secret
-from pegboard_sql._engine import Engine
+from pegboard_sql._engine import Engine, InProcess
 
 __all__ = ["Database"]
 
 _KINDS: Final = {"sqlite": "sqlite", "duckdb": "duckdb", "postgresql": "postgresql", "postgres": "postgresql"}
+# The module that an engine needs, and the extra that brings it.
 _DRIVERS: Final = {"duckdb": ("duckdb", "duckdb"), "postgresql": ("psycopg", "postgres")}
-"""The module that an engine needs, and the extra that brings it."""
 _FORMS: Final = "sqlite:////absolute/path, duckdb:////absolute/path or postgresql://user:password@host/database"
 
 
@@ -29,9 +30,10 @@ def _revealed(url: Any) -> str:
 
 
 def _names(tables: Iterable[str] | None) -> tuple[str, ...] | None:
-    if isinstance(tables, str):
-        raise ValueError(f"tables= takes a list of names, such as [{tables!r}]")
-    return None if tables is None else tuple(tables)
+    names = None if tables is None else tuple(tables)
+    if isinstance(tables, str) or not all(isinstance(name, str) for name in names or ()):
+        raise ValueError('tables takes a list of names, such as ["customer"]')
+    return names
 
 
 @attrs.frozen
@@ -47,7 +49,7 @@ class Database:
     url: str = attrs.field(repr=False, converter=_revealed)
     name: str = attrs.field(default="", kw_only=True)
     tables: tuple[str, ...] | None = attrs.field(default=None, converter=_names, kw_only=True)
-    write: bool = attrs.field(default=False, kw_only=True)
+    write: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         kind, path = self._kind, self._path
@@ -75,17 +77,9 @@ class Database:
 
     def engine(self) -> Engine:
         """What answers for it."""
-        from pegboard_sql._engine import InProcess
-
         if self._kind == "postgresql":
             from pegboard_sql._postgres import Postgres
 
             return Postgres(self.url, self.tables)
         path = os.path.abspath(self._path)  # noqa: PTH100 - of a text, without what a link points to
-        if self._kind == "duckdb":
-            from pegboard_sql import _duckdb
-
-            return InProcess("DuckDB", _duckdb.answer, path, self.tables, _duckdb.MEMORY)
-        from pegboard_sql import _sqlite
-
-        return InProcess("SQLite", _sqlite.answer, path, self.tables, _sqlite.MEMORY)
+        return InProcess(import_module(f"pegboard_sql._{self._kind}"), path, self.tables)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Final, final
+from typing import Annotated, Any, Final, TypeAlias, final
 
 from pegboard import CancelToken, Param, ToolError, tool
 from pegboard_sql._database import Database
 from pegboard_sql._engine import Engine, Run
-from pegboard_sql._records import Column, Executed, Plan, Rows, Schema, Table, as_written
+from pegboard_sql._records import Column, Executed, Rows, Schema, Table, as_written
 from pegboard_sql._values import MOST_ROWS
 
 __all__ = ["TIMEOUT", "Databases"]
 
 TIMEOUT: Final = 30.0
+# Characters of a statement.
 MOST_SQL: Final = 50_000
-"""Characters of a statement."""
 
-Name = Annotated[str | None, Param("Which database, if there are several")]
+Most: TypeAlias = Annotated[int, Param(ge=1, le=MOST_ROWS)]
+Name: TypeAlias = Annotated[str | None, Param("Which database, if there are several")]
 
 
 @final
@@ -60,66 +61,43 @@ class Databases:
     @cached_property
     def _tools(self) -> list[Any]:
         several = f" Databases: {', '.join(self._databases)}." if len(self._databases) > 1 else ""
+        read: Any = {"read_only": True, "open_world": False}
+        write: Any = {"destructive": True, "idempotent": False, "open_world": False, "requires_approval": True}
         # Marks are set on what `as_written` makes: on a method itself they would be those of its class.
-        read = tool(read_only=True, open_world=False)
-        shown = tool(
-            description=f"Show the tables and columns of a database.{several}", read_only=True, open_world=False
-        )
-        tools: list[Any] = [
-            shown(as_written(self.sql_schema)),
-            read(as_written(self.sql_query)),
-            read(as_written(self.sql_explain)),
-        ]
+        tools: list[Any] = [tool(**read)(as_written(each)) for each in (self.sql_query, self.sql_explain)]
+        about = f"Show the tables and columns of a database.{several}"
+        tools.insert(0, tool(description=about, **read)(as_written(self.sql_schema)))
         if writable := [name for name, database in self._databases.items() if database.write]:
-            only = f" Only in {', '.join(writable)}." if len(writable) < len(self._databases) else ""
-            write = tool(
-                description=f"Change data: run one statement in one transaction.{only}",
-                destructive=True,
-                idempotent=False,
-                open_world=False,
-                requires_approval=True,
-            )
-            tools.append(write(as_written(self.sql_execute)))
+            about = f"Change data: run one statement in one transaction. Only in {', '.join(writable)}."
+            tools.append(tool(description=about, **write)(as_written(self.sql_execute)))
         return tools
 
     # What models call --------------------------------------------------------------------------------------------
 
-    def sql_schema(
-        self,
-        cancel: CancelToken,
-        table: Annotated[str | None, Param("This table alone")] = None,
-        database: Name = None,
-    ) -> Schema:
+    def sql_schema(self, cancel: CancelToken, table: str | None = None, database: Name = None) -> Schema:
         """Show the tables and columns of a database."""
         name, engine = self._engine(database)
-        found = engine.schema(table, self._run(cancel))
-        listed = [(each, [Column(**column) for column in each["columns"]]) for each in found.pop("tables")]
-        tables = [Table(each["name"], each["kind"], columns) for each, columns in listed]
+        found = engine.ask(Run(self._timeout, cancel), act="schema", table=table)
+        tables = [Table(each, kind, [Column(*one) for one in columns]) for each, kind, columns in found.pop("tables")]
         return Schema(name, engine.kind, tables, **found)
 
-    def sql_query(
-        self,
-        cancel: CancelToken,
-        query: str,
-        max_rows: Annotated[int, Param(ge=1, le=MOST_ROWS)] = 100,
-        database: Name = None,
-    ) -> Rows:
+    def sql_query(self, cancel: CancelToken, query: str, max_rows: Most = 100, database: Name = None) -> Rows:
         """Run one query (SELECT, WITH) in the SQL of the database, read-only."""
-        return Rows(**self._engine(database)[1].query(_checked(query), max_rows, self._run(cancel)))
+        engine = self._engine(database)[1]
+        return Rows(**engine.ask(Run(self._timeout, cancel), act="query", text=_checked(query), max_rows=max_rows))
 
-    def sql_explain(self, cancel: CancelToken, query: str, database: Name = None) -> Plan:
+    def sql_explain(self, cancel: CancelToken, query: str, database: Name = None) -> str:
         """Show how the database would run a query, without running it."""
-        return Plan(self._engine(database)[1].explain(_checked(query), self._run(cancel)))
+        return str(
+            self._engine(database)[1].ask(Run(self._timeout, cancel), act="explain", text=_checked(query))["plan"]
+        )
 
     def sql_execute(self, cancel: CancelToken, statement: str, database: Name = None) -> Executed:
         """Change data: run one statement in one transaction."""
         name, engine = self._engine(database)
         if not self._databases[name].write:
             raise ToolError(f"The database {name} is read-only.")
-        return Executed(engine.execute(_checked(statement), self._run(cancel)))
-
-    def _run(self, cancel: CancelToken) -> Run:
-        return Run(self._timeout, cancel)
+        return Executed(engine.ask(Run(self._timeout, cancel), act="execute", text=_checked(statement))["rows"])
 
     def _engine(self, name: str | None) -> tuple[str, Engine]:
         """A database by its name, or the only one. Raises `ToolError`, which names all."""

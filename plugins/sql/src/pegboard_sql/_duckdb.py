@@ -5,68 +5,51 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final
 
 import duckdb
 
-from pegboard_sql._listing import Columns, column, listing
+from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK, VALUE
 from pegboard_sql._values import Taken, bounded_text
 
-__all__ = ["MEMORY", "answer"]
+__all__ = ["KIND", "MEMORY", "answer"]
 
+KIND: Final = "DuckDB"
+# Bytes of address space that a statement may take; DuckDB's threads reserve half of it.
 MEMORY: Final = 2 * 1024 * 1024 * 1024
-"""Bytes of address space that a statement may take; DuckDB's threads reserve half of it."""
-_SETTINGS: Final[dict[str, Any]] = {
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-    "python_enable_replacements": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "allow_persistent_secrets": "false",
-    "temp_directory": "",
-    "max_temp_directory_size": "0KB",
-    "threads": "2",
-    "memory_limit": "512MB",
-}
+_OFF: Final = (
+    "enable_external_access python_enable_replacements autoload_known_extensions autoinstall_known_extensions "
+    "allow_community_extensions allow_persistent_secrets"
+)
+_LIMITS: Final = {"temp_directory": "", "max_temp_directory_size": "0KB", "threads": "2", "memory_limit": "512MB"}
+_SETTINGS: Final[dict[str, Any]] = {**dict.fromkeys(_OFF.split(), "false"), **_LIMITS, "lock_configuration": "true"}
 _ROWS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE_INTO"})
 _DEFINITIONS: Final = frozenset({"CREATE", "ALTER", "DROP"})
+# The ends of plans that read tables by name, or none; other functions that are tables read files or the catalog.
 _LEAVES: Final = frozenset(
     {"SEQ_SCAN", "INDEX_SCAN", "DUMMY_SCAN", "COLUMN_DATA_SCAN", "EMPTY_RESULT"}
     | {"RANGE", "GENERATE_SERIES", "REPEAT", "UNNEST", "JSON_EACH", "JSON_TREE"}
     | {"CTE_SCAN", "REC_CTE_SCAN", "REC_REC_CTE_SCAN", "DELIM_SCAN", "MERGE_ACTION_SOURCE"}
 )
-"""The ends of plans that read tables by name, or none; other functions that are tables read files or the catalog."""
-_NUMBERS: Final = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|U?INTEGER")
-_PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."\s]+)')
-_FROM_TABLES: Final = (
-    "SELECT schema_name, {0}_name, '{0}' FROM duckdb_{0}s() WHERE NOT internal AND database_name = current_database()"
-)
-_DEFINED: Final = """
-SELECT schema_name, table_name, string_agg('"' || replace(column_name, '"', '""') || '" ' || data_type, ', ')
-FROM (FROM duckdb_columns() ORDER BY column_index) WHERE database_name = current_database() AND NOT internal
-AND table_oid IN (SELECT table_oid FROM duckdb_tables()) GROUP BY ALL
-"""
-_KEYS: Final = """
-SELECT constraint_text FROM duckdb_constraints() WHERE database_name = current_database()
-AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND schema_name = ? AND table_name = ?
-"""
-_VIEWS: Final = """
-SELECT schema_name, view_name, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
+# The types whose values travel as they are; all others as text.
+_PLAIN: Final = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|BOOLEAN|FLOAT|DOUBLE")
+_PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
+_TABLES: Final = """
+SELECT schema_name, table_name, 'table', NULL FROM duckdb_tables()
+WHERE NOT internal AND database_name = current_database()
+UNION ALL SELECT schema_name, view_name, 'view', sql FROM duckdb_views()
+WHERE NOT internal AND database_name = current_database()
 """
 _COLUMNS: Final = """
-SELECT c.column_name, c.data_type, c.is_nullable, coalesce(bool_or(k.constraint_type = 'PRIMARY KEY'), false),
-    max(CASE WHEN k.constraint_type = 'FOREIGN KEY' THEN
-        k.referenced_table || '(' || array_to_string(k.referenced_column_names, ', ') || ')' END),
-    max(k.referenced_table)
-FROM duckdb_columns() c LEFT JOIN duckdb_constraints() k ON k.database_name = c.database_name
-    AND k.schema_name = c.schema_name AND k.table_name = c.table_name
-    AND list_contains(k.constraint_column_names, c.column_name)
-WHERE c.database_name = current_database() AND c.schema_name = ? AND c.table_name = ?
-GROUP BY ALL ORDER BY min(c.column_index)
+SELECT column_name, data_type, is_nullable FROM duckdb_columns()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
+"""
+_KEYS: Final = """
+SELECT constraint_type, constraint_column_names, constraint_text, referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE database_name = current_database() AND schema_name = ? AND table_name = ?
 """
 
 
@@ -75,11 +58,11 @@ class _RefusedError(Exception):
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked: `act` is `schema`, `query`, `explain`, `execute` or `recover`.
+    """What `Engine.ask` asks of a database. There is nothing to `recover`: the log counts as far as it was committed.
 
     The answer has an `error` for what is refused, `late` for what was stopped after `seconds`.
     """
-    writes = request["act"] in ("execute", "recover")
+    writes = request["act"] == "execute"
     try:
         with closing(duckdb.connect(request["path"], read_only=not writes, config=_SETTINGS)) as connection:
             timer = threading.Timer(request["seconds"], connection.interrupt)
@@ -93,59 +76,59 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except duckdb.InterruptException:
         return {"late": True}
     except duckdb.Error as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        return {"error": f"DuckDB: {reason}. {LOOK}"}
+        return {"error": f"DuckDB: {str(error).strip().partition(chr(10))[0].rstrip('.')}. {LOOK}"}
 
 
-def _one(connection: Any, text: str, kinds: frozenset[str], wanted: str) -> str:
-    """The one statement in a text, if it is of such a kind. Raises `_RefusedError`."""
-    statements = connection.extract_statements(text)
+def _one(connection: Any, request: dict[str, Any], kinds: frozenset[str], wanted: str) -> tuple[str, str]:
+    """The one statement of a request and its kind. Raises what `_check` does, and `_RefusedError` for others."""
+    statements = connection.extract_statements(request["text"])
     if len(statements) != 1:
         raise _RefusedError("Only one statement can be sent at a time." if statements else f"Send {wanted}.")
-    if statements[0].type.name not in kinds:
-        raise _RefusedError(f"{statements[0].type.name} cannot be run: send {wanted}.")
-    return str(statements[0].query).rstrip("; \t\r\n")
+    text, kind = str(statements[0].query).rstrip("; \t\r\n"), statements[0].type.name
+    if kind not in kinds:
+        raise _RefusedError(f"{kind} cannot be run: send {wanted}.")
+    if request["tables"] is not None:
+        _check(connection, text, set(map(_name, request["tables"])))
+    return text, kind
 
 
 def _select(connection: Any, request: dict[str, Any]) -> str:
-    text = _one(connection, request["text"], frozenset({"SELECT"}), "one SELECT, or another query")
-    _check(connection, text, request["tables"])
-    return text
+    return _one(connection, request, frozenset({"SELECT"}), "one SELECT")[0]
 
 
-def _plan(connection: Any, text: str, form: str) -> str:
-    return str(connection.execute(f"EXPLAIN {form}{text}").fetchall()[0][1])
+def _plan(connection: Any, text: str) -> str:
+    return str(connection.execute(f"EXPLAIN {text}").fetchall()[0][1])
 
 
-def _check(connection: Any, text: str, tables: list[str] | None) -> None:
+def _check(connection: Any, text: str, allowed: set[tuple[str, ...]]) -> None:
     """Raises `_RefusedError`, or `duckdb.Error`, for a statement that reads or changes anything but some tables.
 
     It has to be understood where nothing but these tables exists: that covers what a plan does not show. The plan
-    covers what means something else there, such as macros.
+    covers what means something else here, such as macros.
     """
-    if tables is None:
-        return
-    allowed = {_name(table) for table in tables}
     with closing(duckdb.connect(config=_SETTINGS)) as empty:
         _copy(connection, empty, allowed)
-        _plan(empty, text, "")
-    for kind, info in _operators(json.loads(_plan(connection, text, "(FORMAT JSON) "))):
-        table = info.get("Table")
-        if (kind not in _LEAVES) if table is None else (_name(str(table)) not in allowed):
+        _plan(empty, text)
+    for kind, table in _operators(json.loads(_plan(connection, f"(FORMAT JSON) {text}"))):
+        if kind not in _LEAVES if table is None else _name(table) not in allowed:
             raise _RefusedError(f"This reads something else than the tables that are here. {LOOK}")
 
 
-def _copy(connection: Any, empty: Any, allowed: set[tuple[str, str]]) -> None:
+def _copy(connection: Any, empty: Any, allowed: set[tuple[str, ...]]) -> None:
     """Make some tables anew, without rows; then the views that are among them, if they can be made of these tables."""
-    for schema, name, columns in connection.execute(_DEFINED).fetchall():
-        if (schema.lower(), name.lower()) in allowed:
-            empty.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
-            keys = connection.execute(_KEYS, [schema, name]).fetchall()
-            parts = ", ".join([columns, *(key for (key,) in keys)])
-            empty.execute(f"CREATE TABLE {_quoted(schema)}.{_quoted(name)} ({parts})")
-    views = [
-        sql for schema, name, sql in connection.execute(_VIEWS).fetchall() if (schema.lower(), name.lower()) in allowed
-    ]
+    views = []
+    for schema, name, kind, sql in connection.execute(_TABLES).fetchall():
+        if (schema.lower(), name.lower()) not in allowed:
+            continue
+        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+        if kind == "view":
+            views.append(sql)
+            continue
+        columns = connection.execute(_COLUMNS, [schema, name]).fetchall()
+        parts = [f"{_quoted(column)} {type_}" for column, type_, _ in columns]
+        keys = connection.execute(_KEYS, [schema, name]).fetchall()
+        parts += [text for kind, _, text, *_ in keys if kind in ("PRIMARY KEY", "UNIQUE")]
+        empty.execute(f"CREATE TABLE {_quoted(schema)}.{_quoted(name)} ({', '.join(parts)})")
     for sql in views * len(views):  # of each other, in any order
         with suppress(duckdb.Error):
             empty.execute(sql)
@@ -155,78 +138,63 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _operators(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those of a plan that end it, name a table, or are functions of the rows of another."""
+def _operators(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, str | None]]:
+    """Those of a plan that end it, read a table, which is named, or are functions of the rows of another."""
     for node in nodes:
         info = node.get("extra_info")
         found, name = info if isinstance(info, dict) else {}, node["name"].strip()
         if name == "INOUT_FUNCTION":
-            yield str(found.get("Name")).upper(), {}
+            yield str(found.get("Name")).upper(), None
         elif not node.get("children") or "Table" in found:
-            yield name, found
+            yield name, found.get("Table")
         yield from _operators(node.get("children") or [])
 
 
-def _name(text: str) -> tuple[str, str]:
+def _name(text: str) -> tuple[str, ...]:
     """The schema and the name of a table, with or without a database, a schema, quotes."""
-    parts, at = [], 0
-    while match := _PART.match(text, at):
-        parts.append((match[2] or match[1].replace('""', '"')).lower())
-        at = match.end() + 1
-        if text[match.end() : at] != ".":
-            break
-    return ("main", *parts)[-2], parts[-1]
+    parts = [(quoted.replace('""', '"') or plain).lower() for quoted, plain in _PART.findall(text)]
+    return ("main", *parts)[-2:]
 
 
-def _query(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
+def query(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     text = _select(connection, request)
     relation = connection.sql(text)  # it is bound, and not run
-    columns, types = list(relation.columns), [str(each) for each in relation.types]
-    names = [f"c{number}" for number in range(len(columns))]
+    types = [str(each) for each in relation.types]
+    names = [f"c{number}" for number in range(len(types))]
     bounded = ", ".join(
-        name if _is_plain(kind) else f"left(CAST({name} AS VARCHAR), {VALUE + 1})"
+        name if _PLAIN.fullmatch(kind) else f"left(CAST({name} AS VARCHAR), {VALUE + 1})"
         for name, kind in zip(names, types, strict=True)
     )
     # A line break ends a comment of the query; DuckDB keeps the order of what is below.
-    most = request["max_rows"] + 1
-    wrapped = f"SELECT {bounded} FROM (\n{text}\n) q({', '.join(names)}) LIMIT {most:d}"  # noqa: S608 - one SELECT
-    cursor = connection.execute(wrapped)
+    inner = f"(\n{text}\n) q({', '.join(names)})"
+    cursor = connection.execute(f"SELECT {bounded} FROM {inner} LIMIT {request['max_rows'] + 1:d}")  # noqa: S608 - one
     taken = Taken(request["max_rows"])
     while (row := cursor.fetchone()) is not None and taken.take(row):
         pass
-    return taken.answer(columns, types)
+    return taken.answer(list(relation.columns), types)
 
 
-def _is_plain(kind: str) -> bool:
-    return kind in ("BOOLEAN", "FLOAT", "DOUBLE") or _NUMBERS.fullmatch(kind) is not None
+def explain(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
+    return {"plan": bounded_text(_plan(connection, _select(connection, request)))}
 
 
-def _explain(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    return {"plan": bounded_text(_plan(connection, _select(connection, request), ""))}
-
-
-def _execute(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    tables = request["tables"]
-    kinds = _ROWS if tables is not None else _ROWS | _DEFINITIONS
-    text = _one(connection, request["text"], kinds, "one INSERT, UPDATE or DELETE")
-    kind = connection.extract_statements(text)[0].type.name
-    _check(connection, text, tables)
+def execute(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
+    kinds = _ROWS if request["tables"] is not None else _ROWS | _DEFINITIONS
+    text, kind = _one(connection, request, kinds, "one INSERT, UPDATE or DELETE")
     connection.execute("BEGIN")
     cursor = connection.execute(text)
+    counted = [each[0] for each in cursor.description or ()] == ["Count"]  # and not what RETURNING gives
     rows = cursor.fetchall() if kind in _ROWS else []
     connection.execute("COMMIT")
     if kind not in _ROWS:
         return {"rows": None}
-    counted = [each[0] for each in cursor.description or ()] == ["Count"]
     return {"rows": rows[0][0] if counted else len(rows)}
 
 
-def _schema(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    tables = request["tables"]
-    allowed = None if tables is None else {_name(table) for table in tables}
-    found = connection.execute(f"{_FROM_TABLES.format('table')} UNION ALL {_FROM_TABLES.format('view')}").fetchall()
+def schema(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
+    allowed = None if request["tables"] is None else set(map(_name, request["tables"]))
     kinds, places = {}, {}
-    for schema, name, kind in found:
+    for schema, name, kind, _ in connection.execute(_TABLES).fetchall():
         if allowed is None or (schema.lower(), name.lower()) in allowed:
             shown = name if schema == "main" else f"{schema}.{name}"
             kinds[shown], places[shown] = kind, [schema, name]
@@ -237,23 +205,17 @@ def _schema(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     return listing(kinds, request["table"], described)
 
 
-def _columns(connection: Any, place: list[str], allowed: set[tuple[str, str]] | None) -> list[dict[str, Any]]:
-    return [
-        column(
-            name,
-            kind,
-            nullable=nullable,
-            primary_key=key,
-            references=target if allowed is None or ("main", str(other).lower()) in allowed else None,
-        )
-        for name, kind, nullable, key, target, other in connection.execute(_COLUMNS, place).fetchall()
-    ]
+def _columns(connection: Any, place: list[str], allowed: set[tuple[str, ...]] | None) -> list[list[Any]]:
+    keys: set[str] = set()
+    targets: dict[str, str] = {}
+    for kind, columns, _, table, others in connection.execute(_KEYS, place).fetchall():
+        if kind == "PRIMARY KEY":
+            keys |= set(columns)
+        elif kind == "FOREIGN KEY" and (allowed is None or (place[0].lower(), table.lower()) in allowed):
+            targets |= {start: f"{table}({end})" for start, end in zip(columns, others, strict=True)}
+    found = connection.execute(_COLUMNS, place).fetchall()
+    return [[name, kind, nullable, name in keys, targets.get(name)] for name, kind, nullable in found]
 
 
-_ACTS: Final[dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]] = {
-    "schema": _schema,
-    "query": _query,
-    "explain": _explain,
-    "execute": _execute,
-    "recover": lambda *_: {},  # what was not committed is not in the log
-}
+# By the name of the request.
+_ACTS: Final = {act.__name__: act for act in (schema, query, explain, execute)} | {"recover": schema}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from attrs import frozen
@@ -13,10 +12,10 @@ from pegboard_process import LimitError, ProcessDiedError, limited
 
 __all__ = ["Engine", "InProcess", "Run", "cancelled", "too_long"]
 
+# Seconds in which an engine ends a call itself, before its process is ended.
 _GRACE: Final = 0.3
-"""Seconds in which an engine ends a call itself, before its process is ended."""
+# Seconds for undoing what a statement left whose process was ended.
 _RECOVERY: Final = 30.0
-"""Seconds for undoing what a statement left whose process was ended."""
 
 
 @frozen
@@ -41,21 +40,16 @@ def cancelled() -> ToolError:
 
 
 class Engine(Protocol):
-    """A database of one kind. All of them raise `ToolError`, written for a model."""
+    """A database of one kind."""
 
     kind: str
 
-    def schema(self, table: str | None, run: Run) -> dict[str, Any]:
-        """`tables`, those with columns as the fields of `Table`; `more`, the names of others; `omitted`, a number."""
+    def ask(self, run: Run, **request: Any) -> dict[str, Any]:
+        """The answer to one of four requests, by their `act`. Raises `ToolError`, written for a model.
 
-    def query(self, query: str, max_rows: int, run: Run) -> dict[str, Any]:
-        """The fields of `Rows`."""
-
-    def explain(self, query: str, run: Run) -> str:
-        """The plan of a query."""
-
-    def execute(self, statement: str, run: Run) -> int | None:
-        """Run a statement in a transaction of its own; how many rows it changed, None where it is not about rows."""
+        `schema` (`table`): what `listing` gives; `query` (`text`, `max_rows`): the fields of `Rows`; `explain`
+        (`text`): `plan`; `execute` (`text`): `rows`, how many were changed, None where it is not about rows.
+        """
 
 
 class InProcess:
@@ -65,54 +59,31 @@ class InProcess:
     DuckDB passes its own limit of memory with a single value.
     """
 
-    def __init__(
-        self, kind: str, answer: Callable[[Any], dict[str, Any]], path: str, tables: tuple[str, ...] | None, memory: int
-    ) -> None:
-        self.kind = kind
-        self._answer = answer
-        self._path = path
-        self._tables = tables
-        self._memory = memory
+    def __init__(self, module: Any, path: str, tables: tuple[str, ...] | None) -> None:
+        self.kind: str = module.KIND
+        self._module = module
+        self._given = {"path": path, "tables": None if tables is None else list(tables)}
 
-    def schema(self, table: str | None, run: Run) -> dict[str, Any]:
+    def ask(self, run: Run, **request: Any) -> dict[str, Any]:
         """See `Engine`."""
-        return self._ask(run, act="schema", table=table)
-
-    def query(self, query: str, max_rows: int, run: Run) -> dict[str, Any]:
-        """See `Engine`."""
-        return self._ask(run, act="query", text=query, max_rows=max_rows)
-
-    def explain(self, query: str, run: Run) -> str:
-        """See `Engine`."""
-        return str(self._ask(run, act="explain", text=query)["plan"])
-
-    def execute(self, statement: str, run: Run) -> int | None:
-        """See `Engine`."""
-        rows: int | None = self._ask(run, act="execute", text=statement)["rows"]
-        return rows
-
-    def _ask(self, run: Run, **request: Any) -> dict[str, Any]:
-        given = {**request, "path": self._path, "tables": self._tables and list(self._tables), "seconds": run.seconds}
         try:
-            answer = self._answered(given, run)
+            answer: dict[str, Any] = self._answered({**request, **self._given, "seconds": run.seconds}, run)
         except LimitError as error:
             if request["act"] == "execute":
-                self._ask(Run(_RECOVERY, CancelToken()), act="recover")
+                self.ask(Run(_RECOVERY, CancelToken()), act="recover", table=None)
             if error.limit == "memory":
-                size = f"{self._memory >> 20:,} MiB"
-                raise ToolError(f"This needs more than {size} of memory and was stopped. Ask for less.") from None
+                raise ToolError("This needs too much memory and was stopped. Ask for less.") from None
             raise cancelled() if error.limit == "cancel" else too_long(run.seconds) from None
         except ProcessDiedError:
             raise ToolError("The database engine broke down over this. Write it in another way.") from None
         if answer.get("late"):
             raise too_long(run.seconds)
         if message := answer.get("error"):
-            raise ToolError(Redaction([self._path])(message))
+            raise ToolError(Redaction([self._given["path"]])(message))
         return answer
 
-    def _answered(self, request: dict[str, Any], run: Run) -> dict[str, Any]:
+    def _answered(self, request: dict[str, Any], run: Run) -> Any:
+        answer, memory = self._module.answer, self._module.MEMORY
         if self.kind == "SQLite" and not hasattr(os, "fork"):  # its own limits have to do
-            return self._answer(request)
-        seconds = run.seconds + _GRACE
-        answer: dict[str, Any] = limited(self._answer, request, memory=self._memory, seconds=seconds, cancel=run.cancel)
-        return answer
+            return answer(request)
+        return limited(answer, request, memory=memory, seconds=run.seconds + _GRACE, cancel=run.cancel)

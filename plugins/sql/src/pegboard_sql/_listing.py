@@ -8,37 +8,30 @@ from typing import Any, Final, TypeAlias
 
 from pegboard_sql._records import LOOK
 
-__all__ = ["Columns", "column", "listing"]
+__all__ = ["Columns", "listing"]
 
-Columns: TypeAlias = dict[str, list[dict[str, Any]]]
-"""The columns of tables by the table's name, each as the fields of `Column`."""
+# The columns of tables by the table's name, each as the fields of `Column`, in their order.
+Columns: TypeAlias = dict[str, list[list[Any]]]
 MOST_TABLES: Final = 40
 MOST_COLUMNS: Final = 600
 MOST_NAMES: Final = 500
 
 
-def column(name: str, kind: str, *, nullable: Any, primary_key: Any, references: str | None = None) -> dict[str, Any]:
-    """The fields of `Column`."""
-    flags = {"nullable": bool(nullable), "primary_key": bool(primary_key)}
-    return {"name": name, "type": kind, **flags, "references": references}
-
-
 def listing(kinds: dict[str, str], table: str | None, describe: Callable[[Sequence[str]], Columns]) -> dict[str, Any]:
-    """The answer to `schema`: of one table, or of all of `kinds`, which are by name what each is."""
+    """One table, or all of `kinds`, which says by name what each is: `tables` and the further fields of `Schema`."""
     names = sorted(kinds)
     if table is not None:
         names = [name for name in names if name == table] or [name for name in names if name.lower() == table.lower()]
         if not names:
             near = get_close_matches(table, kinds, n=3)
-            hint = f"Did you mean {' or '.join(near)}?" if near else LOOK
-            return {"error": f"There is no table {table} here. {hint}"}
+            return {"error": f"There is no table {table} here. {f'Did you mean {near[0]}?' if near else LOOK}"}
     described = describe(names[:MOST_TABLES])
-    tables, count = [], 0
+    tables: list[list[Any]] = []
+    room = MOST_COLUMNS
     for name in names[:MOST_TABLES]:
-        columns = described.get(name, [])
-        count += len(columns)
-        if tables and count > MOST_COLUMNS:
+        room -= len(described[name])
+        if tables and room < 0:
             break
-        tables.append({"name": name, "kind": kinds[name], "columns": columns})
+        tables.append([name, kinds[name], described[name]])
     others = names[len(tables) :]
     return {"tables": tables, "more": others[:MOST_NAMES], "omitted": max(0, len(others) - MOST_NAMES)}

@@ -5,31 +5,37 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, Final, final
 
 from pegboard import Redaction, ToolError
 from pegboard_sql._catalog import ALLOWED, COLUMNS, POWERS, READ, TABLES, TYPES
 from pegboard_sql._engine import Run, cancelled, too_long
-from pegboard_sql._listing import Columns, column, listing
+from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK, VALUE
 from pegboard_sql._values import Taken, bounded_text
 
 __all__ = ["Postgres"]
 
+# Seconds for a connection, unless a call has less.
 _CONNECTING: Final = 10
-"""Seconds for a connection, unless a call has less."""
+# Values that are fetched at once; each has at most four bytes for each of its characters.
 _AT_ONCE: Final = 2_000
-"""Values that are fetched at once; each has at most four bytes for each of its characters."""
+# Seconds for a server to end what it was asked to cancel; then the connection is cut.
 _PATIENCE: Final = 0.6
-"""Seconds for a server to end what it was asked to cancel; then the connection is cut."""
-_NUMBERS: Final = {16: "t".__eq__, 20: int, 21: int, 23: int, 26: int, 700: float, 701: float}
-"""How the text of a value is read, by the type's number; all others stay text."""
-_WRITING: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
-_DEFINING: Final = frozenset(
-    {"CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "REFRESH", "REINDEX", "DO", "CALL", "SELECT"}
-)
+# How the text of a value is read, by the type's number; all others stay text.
+_READERS: Final[dict[int, Callable[[str], Any]]] = {
+    16: "t".__eq__,
+    20: int,
+    21: int,
+    23: int,
+    26: int,
+    700: float,
+    701: float,
+}
+_WRITING: Final = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_DEFINING: Final = "CREATE ALTER DROP TRUNCATE COMMENT GRANT REVOKE REFRESH REINDEX DO CALL SELECT"
 
 
 @final
@@ -42,87 +48,22 @@ class Postgres:
         self._url = url
         self._tables = tables
 
-    def schema(self, table: str | None, run: Run) -> dict[str, Any]:
+    def ask(self, run: Run, **request: Any) -> dict[str, Any]:
         """See `Engine`."""
-        with self._connected(run) as connection:
-            found = connection.rows(TABLES, [connection.allowed])
-            numbers = {name: number for number, name, _ in found}
-
-            def described(names: Sequence[str]) -> Columns:
-                columns: Columns = {name: [] for name in names}
-                chosen = [numbers[name] for name in names]
-                for owner, *rest, references in connection.rows(COLUMNS, [connection.allowed, chosen]):
-                    name, kind, nullable, key = rest
-                    columns[owner].append(column(name, kind, nullable=nullable, primary_key=key, references=references))
-                return columns
-
-            answer = listing({name: kind for _, name, kind in found}, table, described)
+        with self._connected(run, writes=request["act"] == "execute") as connection:
+            answer = _ACTS[request["act"]](connection, request)
         if message := answer.get("error"):
             raise ToolError(message)
         return answer
 
-    def query(self, query: str, max_rows: int, run: Run) -> dict[str, Any]:
-        """See `Engine`."""
-        with self._connected(run) as connection:
-            columns, numbers, types = connection.described(query)
-            if not columns:
-                raise ToolError("Only queries can be run: send one SELECT, WITH, VALUES or TABLE.")
-            names = [f"c{number}" for number in range(len(columns))]
-            bounded = ", ".join(f"pg_catalog.left({name}::pg_catalog.text, {VALUE + 1})" for name in names)
-            inner = query.rstrip("; \t\r\n")
-            # A line break ends a comment of the query.
-            wrapped = f"SELECT {bounded} FROM (\n{inner}\n) q({', '.join(names)})"  # noqa: S608 - one statement
-            connection.run(f"DECLARE pegboard NO SCROLL CURSOR FOR {wrapped}")
-            connection.check()
-            readers = [_NUMBERS.get(number) for number in numbers]
-            taken = Taken(max_rows)
-            while self._took(taken, connection.fetched(max(1, _AT_ONCE // len(columns))), readers):
-                pass
-            return taken.answer(columns, types)
-
-    @staticmethod
-    def _took(taken: Taken, rows: list[Any], readers: list[Any]) -> bool:
-        """Take rows; false if there was no room for one, or if there was none."""
-        return bool(rows) and all(
-            taken.take(
-                value if value is None or read is None else read(value)
-                for value, read in zip(row, readers, strict=True)
-            )
-            for row in rows
-        )
-
-    def explain(self, query: str, run: Run) -> str:
-        """See `Engine`."""
-        with self._connected(run) as connection:
-            cursor = connection.run(f"EXPLAIN (FORMAT TEXT) {query}")
-            connection.check()
-            return bounded_text("\n".join(line for (line,) in cursor.fetchall()))
-
-    def execute(self, statement: str, run: Run) -> int | None:
-        """See `Engine`."""
-        with self._connected(run, writes=True) as connection:
-            if connection.described(statement)[0]:
-                raise ToolError("This gives rows: leave RETURNING out, and send queries to sql_query.")
-            cursor = connection.run(statement)
-            verb = (cursor.statusmessage or "").partition(" ")[0]
-            if verb not in (_WRITING if self._tables is not None else _WRITING | _DEFINING):
-                raise ToolError(f"{verb or 'This'} cannot be run: send one INSERT, UPDATE or DELETE.")
-            connection.run("SET CONSTRAINTS ALL IMMEDIATE")  # what they would do at the end is checked too
-            connection.check()
-            rows = cursor.rowcount if verb in _WRITING else None
-            connection.run("COMMIT")
-            return rows
-
     @contextmanager
-    def _connected(self, run: Run, *, writes: bool = False) -> Iterator[_Connection]:
+    def _connected(self, run: Run, *, writes: bool) -> Iterator[_Connection]:
         import psycopg
 
         deadline = time.monotonic() + run.seconds
         try:
             seconds = max(2, min(_CONNECTING, int(run.seconds)))
-            opened = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=seconds, application_name="pegboard-sql"
-            )
+            opened = psycopg.connect(self._url, autocommit=True, connect_timeout=seconds)
         except psycopg.Error as error:
             raise ToolError(f"The database cannot be reached: {self._reason(error)}.") from None
         connection = _Connection(opened, deadline)
@@ -136,7 +77,7 @@ class Postgres:
                     raise cancelled() from None
                 if time.monotonic() >= deadline or isinstance(error, psycopg.errors.QueryCanceled):
                     raise too_long(run.seconds) from None
-                raise ToolError(f"PostgreSQL: {self._reason(error, ('user', 'dbname', 'port'))}. {LOOK}") from None
+                raise ToolError(f"PostgreSQL: {self._reason(error, 'user', 'dbname')}. {LOOK}") from None
 
     def _reason(self, error: Any, *shown: str) -> str:
         """What the server, or the driver, says, without anything of the URL but the parts that may be shown."""
@@ -185,12 +126,6 @@ class _Connection:
         self._opened.execute(f"SET statement_timeout = {remaining:d}".encode())
         return self._opened.execute(statement.encode(), prepare=True)
 
-    def fetched(self, count: int) -> list[Any]:
-        """The next rows of the cursor."""
-        rows: list[Any] = self.run(f"FETCH FORWARD {count:d} FROM pegboard").fetchall()
-        self.check()
-        return rows
-
     def described(self, statement: str) -> tuple[list[str], list[int], list[str]]:
         """The names, the types' numbers and the types' names of a statement's columns. It is not run.
 
@@ -210,9 +145,7 @@ class _Connection:
 
     def check(self) -> None:
         """Raises `ToolError` if the transaction has locked, and so read, a relation that is not allowed."""
-        if self.allowed is None:
-            return
-        if self.rows(READ, [self.allowed]):
+        if self.allowed is not None and self.rows(READ, [self.allowed]):
             raise ToolError(f"This reaches tables that are not here, or the catalog. {LOOK}")
 
     @contextmanager
@@ -223,10 +156,8 @@ class _Connection:
 
         def stop() -> None:
             over.wait(max(0.0, self._deadline - time.monotonic()))
-            if ended.is_set():
-                return
             with suppress(Exception):
-                self._opened.cancel_safe(timeout=_PATIENCE)
+                ended.is_set() or self._opened.cancel_safe(timeout=_PATIENCE)
             if not ended.wait(_PATIENCE):
                 with suppress(OSError), socket.socket(fileno=socket.dup(self._opened.fileno())) as cut:
                     cut.shutdown(socket.SHUT_RDWR)
@@ -239,3 +170,63 @@ class _Connection:
             ended.set()
             over.set()
             thread.join()
+
+
+def schema(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
+    found = connection.rows(TABLES, [connection.allowed])
+    numbers = {name: number for number, name, _ in found}
+
+    def described(names: Sequence[str]) -> Columns:
+        columns: Columns = {name: [] for name in names}
+        for owner, *fields in connection.rows(COLUMNS, [connection.allowed, [numbers[name] for name in names]]):
+            columns[owner].append(fields)
+        return columns
+
+    return listing({name: kind for _, name, kind in found}, request["table"], described)
+
+
+def query(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
+    columns, numbers, types = connection.described(request["text"])
+    if not columns:
+        return {"error": "Only queries can be run: send one SELECT, WITH, VALUES or TABLE."}
+    names = [f"c{number}" for number in range(len(columns))]
+    bounded = ", ".join(f"pg_catalog.left({name}::pg_catalog.text, {VALUE + 1})" for name in names)
+    inner = request["text"].rstrip("; \t\r\n")
+    # A line break ends a comment of the query.
+    wrapped = f"SELECT {bounded} FROM (\n{inner}\n) q({', '.join(names)})"  # noqa: S608 - one statement
+    connection.run(f"DECLARE pegboard NO SCROLL CURSOR FOR {wrapped}")
+    connection.check()
+    taken = Taken(request["max_rows"])
+    readers = [_READERS.get(number, str) for number in numbers]
+    fetch = f"FETCH FORWARD {max(1, _AT_ONCE // len(columns)):d} FROM pegboard"
+    has_room = True
+    while has_room and (rows := connection.run(fetch).fetchall()):
+        connection.check()
+        for row in rows:
+            values = (None if each is None else read(each) for each, read in zip(row, readers, strict=True))
+            if not (has_room := taken.take(values)):
+                break
+    return taken.answer(columns, types)
+
+
+def explain(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
+    lines = connection.run(f"EXPLAIN (FORMAT TEXT) {request['text']}").fetchall()
+    connection.check()
+    return {"plan": bounded_text("\n".join(line for (line,) in lines))}
+
+
+def execute(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
+    if connection.described(request["text"])[0]:
+        return {"error": "This gives rows: leave RETURNING out, and send queries to sql_query."}
+    cursor = connection.run(request["text"])
+    verb = (cursor.statusmessage or "").partition(" ")[0]
+    if verb not in _WRITING and (connection.allowed is not None or verb not in _DEFINING.split()):
+        return {"error": f"{verb or 'This'} cannot be run: send one INSERT, UPDATE or DELETE."}
+    connection.run("SET CONSTRAINTS ALL IMMEDIATE")  # what they would do at the end is checked too
+    connection.check()
+    connection.run("COMMIT")
+    return {"rows": cursor.rowcount if verb in _WRITING else None}
+
+
+# By the name of the request.
+_ACTS: Final = {act.__name__: act for act in (schema, query, explain, execute)}

@@ -12,14 +12,14 @@ from attrs import frozen
 from pegboard import ToolResult
 from pegboard_sql._markdown import markdown_table
 
-__all__ = ["LOOK", "VALUE", "Cell", "Column", "Executed", "Plan", "Rows", "Schema", "Table", "as_written"]
+__all__ = ["LOOK", "VALUE", "Cell", "Column", "Executed", "Rows", "Schema", "Table", "as_written"]
 
 Cell: TypeAlias = str | int | float | bool | None
+# Characters of a value that are given; bytes count two each.
 VALUE: Final = 2_000
-"""Characters of a value that are given; bytes count two each."""
 LOOK: Final = "sql_schema shows the tables and columns."
+# Characters of the rows that a model reads.
 MOST_TEXT: Final = 50_000
-"""Characters of the rows that a model reads."""
 
 P = ParamSpec("P")
 
@@ -31,12 +31,14 @@ class Record(attrs.AttrsInstance, Protocol):
         """The text for the model."""
 
 
-def as_written(function: Callable[P, Record]) -> Callable[P, ToolResult]:
+def as_written(function: Callable[P, Record | str]) -> Callable[P, ToolResult | str]:
     """Let a tool show the model its record as `written`; the record is the data, which the annotation promises."""
 
     @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
+    def run(*args: P.args, **kwargs: P.kwargs) -> ToolResult | str:
         record = function(*args, **kwargs)
+        if isinstance(record, str):
+            return record
         return ToolResult(content=record.written(), data=attrs.asdict(record), value=record)
 
     return run
@@ -59,15 +61,13 @@ class Rows:
     def written(self) -> str:
         """A table in Markdown; then what was cut, and how to go on."""
         table, shown = markdown_table(self.columns, self.rows, MOST_TEXT)
-        lines = [table, f"{shown:,} {'row' if shown == 1 else 'rows'}"]
+        text = f"{table}\n\n{shown:,} {'row' if shown == 1 else 'rows'}"
         if shown < len(self.rows) or self.truncated:
-            lines[-1] += f" of more. Go on with ORDER BY ... OFFSET {shown}, or ask for less."
+            text += f" of more. Go on with ORDER BY ... OFFSET {shown}, or ask for less."
         if self.clipped:
-            values = "1 value is" if self.clipped == 1 else f"{self.clipped:,} values are"
-            lines += [
-                f"{values} shortened to {VALUE:,} characters: select substr(column, {VALUE + 1}, {VALUE}) to go on."
-            ]
-        return "\n".join(["\n\n".join(lines[:2]), *lines[2:]])
+            what = "1 value is" if self.clipped == 1 else f"{self.clipped:,} values are"
+            text += f"\n{what} shortened to {VALUE:,} characters: go on with substr(column, {VALUE + 1}, {VALUE})."
+        return text
 
 
 @frozen
@@ -119,17 +119,6 @@ class Schema:
         if self.omitted:
             lines += [f"{self.omitted:,} more are not named here: query the catalog of the database for them."]
         return "\n".join(lines) if self.tables else f"{lines[0]}: no tables"
-
-
-@frozen
-class Plan:
-    """How the engine would run a query."""
-
-    plan: str
-
-    def written(self) -> str:
-        """The plan as the engine writes it."""
-        return self.plan
 
 
 @frozen

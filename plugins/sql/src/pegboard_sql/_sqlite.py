@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import quote
 
-from pegboard_sql._listing import Columns, column, listing
+from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK
 from pegboard_sql._values import Taken, bounded_text
 
-__all__ = ["MEMORY", "answer"]
+__all__ = ["KIND", "MEMORY", "answer"]
 
+# Bytes that a statement may take.
+KIND: Final = "SQLite"
 MEMORY: Final = 256 * 1024 * 1024
-"""Bytes that a statement may take."""
 LONGEST_VALUE: Final = 16 * 1024 * 1024
-_LIMITS: Final = {
-    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
-    sqlite3.SQLITE_LIMIT_COLUMN: 500,
-    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+_LIMITS: Final = {"LENGTH": LONGEST_VALUE, "SQL_LENGTH": 100_000, "LIKE_PATTERN_LENGTH": 100, "EXPR_DEPTH": 200} | {
+    "COMPOUND_SELECT": 50,
+    "COLUMN": 500,
+    "ATTACHED": 0,
 }
+# Instructions of its machine between two looks at the time.
 _STEPS: Final = 10_000
-"""Instructions of its machine between two looks at the time."""
+# Seconds for another process to end its writing.
 _BUSY: Final = 5.0
-"""Seconds for another process to end its writing."""
+# Functions that are tables. Like other virtual tables they have to be touched before there is an authorizer.
 _FUNCTIONS: Final = ("json_each", "json_tree", "pragma_table_info", "pragma_table_xinfo", "pragma_foreign_key_list")
-"""Functions that are tables. Like other virtual tables they have to be touched before there is an authorizer."""
+_TYPES: Final = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
 _PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "foreign_key_list"})
 _NOT_CALLED: Final = frozenset({"load_extension", "fts3_tokenizer"})
 _READING: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _ROWS: Final = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-_DEFINITIONS: Final = frozenset(
-    getattr(sqlite3, f"SQLITE_{name}")
-    for name in (
-        *(f"{verb}_{kind}" for verb in ("CREATE", "DROP") for kind in ("TABLE", "INDEX", "VIEW", "TRIGGER")),
-        *("ALTER_TABLE", "ANALYZE", "REINDEX"),
-    )
-)
+_DEFINING: Final = re.compile(r"SQLITE_((CREATE|DROP)_(TABLE|INDEX|VIEW|TRIGGER)|ALTER_TABLE|ANALYZE|REINDEX)")
+_DEFINITIONS: Final = frozenset(getattr(sqlite3, name) for name in dir(sqlite3) if _DEFINING.fullmatch(name))
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked: `act` is `schema`, `query`, `explain`, `execute` or `recover`.
+    """What `Engine.ask` asks of a database; `recover`, too.
 
     The answer has an `error` for what the engine refuses, `late` for what was stopped after `seconds`.
     """
@@ -80,7 +74,7 @@ def _opened(request: dict[str, Any], deadline: float) -> Iterator[sqlite3.Connec
     with closing(sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         for limit, value in _LIMITS.items():
-            connection.setlimit(limit, value)
+            connection.setlimit(getattr(sqlite3, f"SQLITE_LIMIT_{limit}"), value)
         connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
         connection.execute(f"PRAGMA {'foreign_keys' if writes else 'query_only'}=on")
         yield connection
@@ -97,27 +91,23 @@ class _Rules:
 
     def guard(self, connection: sqlite3.Connection) -> None:
         """Let the connection do what is allowed from now on, and nothing else."""
-        virtual = connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'create virtual table%'"
-        ).fetchall()
-        names = [name for (name,) in virtual]
+        listed = connection.execute("PRAGMA table_list").fetchall()
+        names = [name for _, name, kind, *_ in listed if kind == "virtual"]
         for name in (*_FUNCTIONS, *names):
             with suppress(sqlite3.Error):
                 connection.execute(f"SELECT 1 FROM {_quoted(name)} LIMIT 0")  # noqa: S608 - quoted
         if self._tables is not None:
-            listed = connection.execute("PRAGMA table_list").fetchall()
             modules = connection.execute("PRAGMA module_list").fetchall()
-            self._known = {*(row[1].lower() for row in listed), *(name.lower() for (name,) in modules)}
+            self._known = {name.lower() for name in (*(row[1] for row in listed), *(row[0] for row in modules))}
             prefixes = tuple(f"{name.lower()}_" for name in names if name.lower() in self._tables)
-            shadows = {name for name in self._known if name.startswith(prefixes)} if prefixes else set()
-            self._tables |= {*_FUNCTIONS, *shadows & {row[1].lower() for row in listed if row[2] == "shadow"}}
+            shadows = {row[1].lower() for row in listed if row[2] == "shadow"}
+            self._tables |= {*_FUNCTIONS, *(name for name in shadows if name.startswith(prefixes))}
         connection.set_authorizer(self)
 
     def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         """The answer to the authorizer's question."""
-        if action in _READING or self._allows(action, first or "", second or ""):
-            return sqlite3.SQLITE_OK
-        return sqlite3.SQLITE_DENY
+        allows = action in _READING or self._allows(action, first or "", second or "")
+        return sqlite3.SQLITE_OK if allows else sqlite3.SQLITE_DENY
 
     def _allows(self, action: int, first: str, second: str) -> bool:
         if action == sqlite3.SQLITE_FUNCTION:
@@ -126,23 +116,17 @@ class _Rules:
             reads = first.lower() in _PRAGMAS and self.opens(second)
             return reads or first.lower() == "data_version" or self._refuse("PRAGMA cannot be used. " + LOOK)
         if action == sqlite3.SQLITE_READ or (self._writes and action in _ROWS):
-            may = self.opens(first) or (not second and self._names_no_table(first))
-            return may or self._refuse(f"There is no table {first} here. {LOOK}")
-        if self._writes and action in _DEFINITIONS and self._tables is None:
-            return True
-        return self._refuse(
-            "This statement cannot be run: send one INSERT, UPDATE or DELETE without BEGIN, COMMIT, ATTACH, PRAGMA."
-            if self._writes
-            else "Only queries can be run: send one SELECT, WITH or VALUES."
-        )
+            # What is read without a column, as by count(*), may be a common table expression.
+            is_none = not second and not first.lower().startswith("sqlite_") and first.lower() not in self._known
+            return is_none or self.opens(first) or self._refuse(f"There is no table {first} here. {LOOK}")
+        if self._writes:
+            defines = self._tables is None and action in _DEFINITIONS
+            return defines or self._refuse("This cannot be run: send one INSERT, UPDATE or DELETE, and no BEGIN.")
+        return self._refuse("Only queries can be run: send one SELECT, WITH or VALUES.")
 
     def opens(self, table: str) -> bool:
         """Whether a table may be read."""
         return self._tables is None or table.lower() in self._tables
-
-    def _names_no_table(self, name: str) -> bool:
-        """Whether what is read without a column, as by count(*), is a common table expression."""
-        return not name.lower().startswith("sqlite_") and name.lower() not in self._known
 
     def _refuse(self, sentence: str) -> bool:
         self.refusal = sentence
@@ -153,28 +137,23 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _query(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+def query(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     rules.guard(connection)
     cursor = connection.execute(request["text"])
     if cursor.description is None:
         return {"error": "There is no statement: send one SELECT."}
     columns = [column[0] for column in cursor.description]
-    types = ["NULL"] * len(columns)
+    types: list[str] = [""] * len(columns)
     taken = Taken(request["max_rows"])
     for row in cursor:
         if not taken.take(row):
             break
-        if "NULL" in types:
-            types = [_type(value) if known == "NULL" else known for known, value in zip(types, row, strict=True)]
-    return taken.answer(columns, types)
+        # Columns of a query have no types in SQLite: the first value that is not null has one.
+        types = [known or _TYPES.get(type(value), "") for known, value in zip(types, row, strict=True)]
+    return taken.answer(columns, [known or "NULL" for known in types])
 
 
-def _type(value: Any) -> str:
-    """The name of a value's type; in SQLite columns of a query have none."""
-    return {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}.get(type(value), "NULL")
-
-
-def _explain(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+def explain(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     rules.guard(connection)
     depths, lines = {0: -1}, []
     for node, parent, _, detail in connection.execute(f"EXPLAIN QUERY PLAN {request['text']}"):
@@ -183,13 +162,13 @@ def _explain(connection: sqlite3.Connection, request: dict[str, Any], rules: _Ru
     return {"plan": bounded_text("\n".join(lines) or "no table is read")}
 
 
-def _execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+def execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     connection.execute("BEGIN IMMEDIATE")
     rules.guard(connection)
     cursor = connection.execute(request["text"])
     for _ in cursor:  # of RETURNING
         pass
-    if cursor.description is not None and cursor.rowcount < 0:
+    if cursor.rowcount < 0 and cursor.description is not None:
         return {"error": "This statement changes nothing: send queries to sql_query."}
     connection.set_authorizer(None)
     connection.set_progress_handler(None, 0)  # what is done in time is kept
@@ -197,13 +176,7 @@ def _execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Ru
     return {"rows": None if cursor.rowcount < 0 else cursor.rowcount}
 
 
-def _recover(connection: sqlite3.Connection, *_: Any) -> dict[str, Any]:
-    """Roll back what a process that was ended has left, which a reader cannot do."""
-    connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
-    return {}
-
-
-def _schema(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
+def schema(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     found = connection.execute("PRAGMA table_list").fetchall()
     kinds = {
         name: "table" if kind == "virtual" else kind
@@ -217,7 +190,7 @@ def _schema(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rul
     return listing(kinds, request["table"], described)
 
 
-def _columns(connection: sqlite3.Connection, table: str, rules: _Rules) -> list[dict[str, Any]]:
+def _columns(connection: sqlite3.Connection, table: str, rules: _Rules) -> list[list[Any]]:
     keys = connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})").fetchall()
     targets = {start: f"{other}({end or ''})" for _, _, other, start, end, *_ in keys if rules.opens(other)}
     try:
@@ -225,16 +198,11 @@ def _columns(connection: sqlite3.Connection, table: str, rules: _Rules) -> list[
     except sqlite3.Error:  # a view of what is not there any more
         return []
     return [
-        column(name, kind, nullable=not required and not key, primary_key=key, references=targets.get(name))
+        [name, kind, not required and not key, bool(key), targets.get(name)]
         for _, name, kind, required, _, key, hidden in found
         if hidden != 1
     ]
 
 
-_ACTS: Final[dict[str, Callable[[sqlite3.Connection, dict[str, Any], _Rules], dict[str, Any]]]] = {
-    "schema": _schema,
-    "query": _query,
-    "explain": _explain,
-    "execute": _execute,
-    "recover": _recover,
-}
+# A writer that reads, as for `recover`, rolls back what a process that was ended has left; a reader cannot.
+_ACTS: Final = {act.__name__: act for act in (schema, query, explain, execute)} | {"recover": schema}

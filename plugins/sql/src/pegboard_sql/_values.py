@@ -11,8 +11,8 @@ from pegboard_sql._records import VALUE, Cell
 __all__ = ["MOST_ROWS", "Taken", "bounded_text"]
 
 MOST_ROWS: Final = 10_000
+# Characters of all rows of an answer.
 MOST_CHARS: Final = 2_000_000
-"""Characters of all rows of an answer."""
 MOST_PLAN: Final = 20_000
 
 
