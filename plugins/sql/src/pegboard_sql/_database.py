@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -23,10 +23,7 @@ _FORMS: Final = "sqlite:////absolute/path, duckdb:////absolute/path or postgresq
 
 
 def _revealed(url: Any) -> str:
-    found = url.value if isinstance(url, Secret) else url
-    if not isinstance(found, str):
-        raise ValueError(f"a database takes a URL, {_FORMS}")
-    return found
+    return str(url.value if isinstance(url, Secret) else url)
 
 
 def _names(tables: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -52,7 +49,7 @@ class Database:
     write: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        kind, path = self._kind, self._path
+        kind, path = self._place
         if kind is None or (kind != "postgresql" and not path.strip("/")):
             raise ValueError(f"the URL of a database is {_FORMS}; this one is none of them")
         object.__setattr__(self, "name", self.name or kind)
@@ -60,26 +57,23 @@ class Database:
             raise ValueError(f"the name of a database is up to 64 letters, digits, _, . and -, not {self.name!r}")
 
     @property
-    def _kind(self) -> str | None:
-        return _KINDS.get(self.url.partition("://")[0])
-
-    @property
-    def _path(self) -> str:
-        return self.url.partition("://")[2].removeprefix("/")
-
-    @property
     def missing(self) -> str:
         """What has to be installed for it; empty where nothing has to."""
-        module, extra = _DRIVERS.get(self._kind or "", ("", ""))
+        module, extra = _DRIVERS.get(self._place[0] or "", ("", ""))
         if not module or find_spec(module) is not None:
             return ""
         return f'the database {self.name} needs {module}: pip install "pegboard-sql[{extra}]"'
 
+    @property
+    def _place(self) -> tuple[str | None, str]:
+        scheme, _, rest = self.url.partition("://")
+        return _KINDS.get(scheme), rest.removeprefix("/")
+
     def engine(self) -> Engine:
         """What answers for it."""
-        if self._kind == "postgresql":
+        kind, path = self._place
+        if kind == "postgresql":
             from pegboard_sql._postgres import Postgres
 
             return Postgres(self.url, self.tables)
-        path = os.path.abspath(self._path)  # noqa: PTH100 - of a text, without what a link points to
-        return InProcess(import_module(f"pegboard_sql._{self._kind}"), path, self.tables)
+        return InProcess(import_module(f"pegboard_sql._{kind}"), Path(path).absolute(), self.tables)

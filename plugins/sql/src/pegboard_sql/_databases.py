@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Annotated, Any, Final, TypeAlias, final
 
 from pegboard import CancelToken, Param, ToolError, tool
@@ -43,7 +42,6 @@ class Databases:
         self._timeout = timeout
         self._databases = {database.name: database for database in databases if not database.missing}
         self.problems: Sequence[str] = [database.missing for database in databases if database.missing]
-        self._engines: dict[str, Engine] = {}
 
     def __repr__(self) -> str:
         return f"Databases({', '.join(map(repr, self._databases.values()))})"
@@ -56,10 +54,8 @@ class Databases:
 
     def tools(self) -> list[Any]:
         """The tools; none where no database can be used."""
-        return list(self._tools) if self._databases else []
-
-    @cached_property
-    def _tools(self) -> list[Any]:
+        if not self._databases:
+            return []
         several = f" Databases: {', '.join(self._databases)}." if len(self._databases) > 1 else ""
         read: Any = {"read_only": True, "open_world": False}
         write: Any = {"destructive": True, "idempotent": False, "open_world": False, "requires_approval": True}
@@ -106,9 +102,7 @@ class Databases:
         if name not in self._databases:
             what = "Say which database" if name is None else "There is no database of this name"
             raise ToolError(f"{what}: send database={' or '.join(map(repr, self._databases))}.")
-        if name not in self._engines:
-            self._engines[name] = self._databases[name].engine()
-        return name, self._engines[name]
+        return name, self._databases[name].engine()
 
 
 def _checked(text: str) -> str:

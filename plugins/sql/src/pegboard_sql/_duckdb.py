@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import duckdb
 
+from pegboard import ToolError
 from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK, VALUE
-from pegboard_sql._values import Taken, bounded_text
+from pegboard_sql._values import Taken, bounded_text, quoted
 
 __all__ = ["KIND", "MEMORY", "answer"]
 
@@ -38,55 +39,41 @@ _LEAVES: Final = frozenset(
 _PLAIN: Final = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|BOOLEAN|FLOAT|DOUBLE")
 _PART: Final = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 _TABLES: Final = """
-SELECT schema_name, table_name, 'table', NULL FROM duckdb_tables()
-WHERE NOT internal AND database_name = current_database()
-UNION ALL SELECT schema_name, view_name, 'view', sql FROM duckdb_views()
-WHERE NOT internal AND database_name = current_database()
-"""
-_COLUMNS: Final = """
-SELECT column_name, data_type, is_nullable FROM duckdb_columns()
-WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
-"""
-_KEYS: Final = """
+SELECT schema_name, table_name, 'table', NULL FROM duckdb_tables() WHERE NOT internal UNION ALL
+SELECT schema_name, view_name, 'view', sql FROM duckdb_views() WHERE NOT internal"""
+_HERE: Final = "WHERE database_name = current_database() AND schema_name = ? AND table_name = ?"
+_COLUMNS: Final = f"SELECT column_name, data_type, is_nullable FROM duckdb_columns() {_HERE} ORDER BY column_index"  # noqa: S608
+_KEYS: Final = f"""
 SELECT constraint_type, constraint_column_names, constraint_text, referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE database_name = current_database() AND schema_name = ? AND table_name = ?
-"""
-
-
-class _RefusedError(Exception):
-    """What is wrong with a statement, written for a model."""
+FROM duckdb_constraints() {_HERE}"""  # noqa: S608 - nothing of a model
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What `Engine.ask` asks of a database. There is nothing to `recover`: the log counts as far as it was committed.
 
-    The answer has an `error` for what is refused, `late` for what was stopped after `seconds`.
+    Raises `ToolError` for what is refused, TimeoutError for what was stopped after `seconds`.
     """
-    writes = request["act"] == "execute"
+    mode: Any = {"read_only": request["act"] != "execute", "config": _SETTINGS}
     try:
-        with closing(duckdb.connect(request["path"], read_only=not writes, config=_SETTINGS)) as connection:
-            timer = threading.Timer(request["seconds"], connection.interrupt)
-            timer.daemon = True
-            timer.start()
+        with closing(duckdb.connect(request["path"], **mode)) as connection:
+            threading.Timer(request["seconds"], connection.interrupt).start()  # it ends with the process
             return _ACTS[request["act"]](connection, request)
-    except _RefusedError as error:
-        return {"error": str(error)}
     except duckdb.OutOfMemoryException:
         raise MemoryError from None
     except duckdb.InterruptException:
-        return {"late": True}
+        raise TimeoutError from None
     except duckdb.Error as error:
-        return {"error": f"DuckDB: {str(error).strip().partition(chr(10))[0].rstrip('.')}. {LOOK}"}
+        raise ToolError(f"DuckDB: {str(error).strip().partition(chr(10))[0].rstrip('.')}. {LOOK}") from None
 
 
 def _one(connection: Any, request: dict[str, Any], kinds: frozenset[str], wanted: str) -> tuple[str, str]:
-    """The one statement of a request and its kind. Raises what `_check` does, and `_RefusedError` for others."""
+    """The one statement of a request and its kind. Raises what `_check` does, and `ToolError` for others."""
     statements = connection.extract_statements(request["text"])
     if len(statements) != 1:
-        raise _RefusedError("Only one statement can be sent at a time." if statements else f"Send {wanted}.")
+        raise ToolError("Only one statement can be sent at a time." if statements else f"Send {wanted}.")
     text, kind = str(statements[0].query).rstrip("; \t\r\n"), statements[0].type.name
     if kind not in kinds:
-        raise _RefusedError(f"{kind} cannot be run: send {wanted}.")
+        raise ToolError(f"{kind} cannot be run: send {wanted}.")
     if request["tables"] is not None:
         _check(connection, text, set(map(_name, request["tables"])))
     return text, kind
@@ -101,7 +88,7 @@ def _plan(connection: Any, text: str) -> str:
 
 
 def _check(connection: Any, text: str, allowed: set[tuple[str, ...]]) -> None:
-    """Raises `_RefusedError`, or `duckdb.Error`, for a statement that reads or changes anything but some tables.
+    """Raises `ToolError`, or `duckdb.Error`, for a statement that reads or changes anything but some tables.
 
     It has to be understood where nothing but these tables exists: that covers what a plan does not show. The plan
     covers what means something else here, such as macros.
@@ -111,7 +98,7 @@ def _check(connection: Any, text: str, allowed: set[tuple[str, ...]]) -> None:
         _plan(empty, text)
     for kind, table in _operators(json.loads(_plan(connection, f"(FORMAT JSON) {text}"))):
         if kind not in _LEAVES if table is None else _name(table) not in allowed:
-            raise _RefusedError(f"This reads something else than the tables that are here. {LOOK}")
+            raise ToolError(f"This reads something else than the tables that are here. {LOOK}")
 
 
 def _copy(connection: Any, empty: Any, allowed: set[tuple[str, ...]]) -> None:
@@ -120,22 +107,18 @@ def _copy(connection: Any, empty: Any, allowed: set[tuple[str, ...]]) -> None:
     for schema, name, kind, sql in connection.execute(_TABLES).fetchall():
         if (schema.lower(), name.lower()) not in allowed:
             continue
-        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         if kind == "view":
             views.append(sql)
             continue
         columns = connection.execute(_COLUMNS, [schema, name]).fetchall()
-        parts = [f"{_quoted(column)} {type_}" for column, type_, _ in columns]
+        parts = [f"{quoted(column)} {type_}" for column, type_, _ in columns]
         keys = connection.execute(_KEYS, [schema, name]).fetchall()
         parts += [text for kind, _, text, *_ in keys if kind in ("PRIMARY KEY", "UNIQUE")]
-        empty.execute(f"CREATE TABLE {_quoted(schema)}.{_quoted(name)} ({', '.join(parts)})")
+        empty.execute(f"CREATE TABLE {quoted(schema)}.{quoted(name)} ({', '.join(parts)})")
     for sql in views * len(views):  # of each other, in any order
         with suppress(duckdb.Error):
             empty.execute(sql)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _operators(nodes: list[dict[str, Any]]) -> Iterator[tuple[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from attrs import frozen
@@ -59,28 +60,28 @@ class InProcess:
     DuckDB passes its own limit of memory with a single value.
     """
 
-    def __init__(self, module: Any, path: str, tables: tuple[str, ...] | None) -> None:
+    def __init__(self, module: Any, path: Path, tables: tuple[str, ...] | None) -> None:
         self.kind: str = module.KIND
         self._module = module
-        self._given = {"path": path, "tables": None if tables is None else list(tables)}
+        self._given = {"path": str(path), "tables": None if tables is None else list(tables)}
 
     def ask(self, run: Run, **request: Any) -> dict[str, Any]:
         """See `Engine`."""
         try:
             answer: dict[str, Any] = self._answered({**request, **self._given, "seconds": run.seconds}, run)
+            return answer
         except LimitError as error:
             if request["act"] == "execute":
                 self.ask(Run(_RECOVERY, CancelToken()), act="recover", table=None)
             if error.limit == "memory":
                 raise ToolError("This needs too much memory and was stopped. Ask for less.") from None
             raise cancelled() if error.limit == "cancel" else too_long(run.seconds) from None
+        except TimeoutError:
+            raise too_long(run.seconds) from None
+        except ToolError as error:  # of the other process, whose trace names the file
+            raise ToolError(Redaction([self._given["path"]])(str(error))) from None
         except ProcessDiedError:
             raise ToolError("The database engine broke down over this. Write it in another way.") from None
-        if answer.get("late"):
-            raise too_long(run.seconds)
-        if message := answer.get("error"):
-            raise ToolError(Redaction([self._given["path"]])(message))
-        return answer
 
     def _answered(self, request: dict[str, Any], run: Run) -> Any:
         answer, memory = self._module.answer, self._module.MEMORY

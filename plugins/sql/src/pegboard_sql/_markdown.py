@@ -1,7 +1,5 @@
 """Tables in Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -32,10 +30,6 @@ def _line(row: Iterable[Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, str):
-        return str(value)
-    return _BREAKS.sub("<br>", value.replace("|", "\\|"))
+    if value is None or isinstance(value, bool):
+        return "NULL" if value is None else str(value).lower()
+    return _BREAKS.sub("<br>", str(value).replace("|", "\\|"))

@@ -49,15 +49,7 @@ class Postgres:
         self._tables = tables
 
     def ask(self, run: Run, **request: Any) -> dict[str, Any]:
-        """See `Engine`."""
-        with self._connected(run, writes=request["act"] == "execute") as connection:
-            answer = _ACTS[request["act"]](connection, request)
-        if message := answer.get("error"):
-            raise ToolError(message)
-        return answer
-
-    @contextmanager
-    def _connected(self, run: Run, *, writes: bool) -> Iterator[_Connection]:
+        """See `Engine`. With the connection everything ends that a session can keep, such as locks and settings."""
         import psycopg
 
         deadline = time.monotonic() + run.seconds
@@ -67,17 +59,16 @@ class Postgres:
         except psycopg.Error as error:
             raise ToolError(f"The database cannot be reached: {self._reason(error)}.") from None
         connection = _Connection(opened, deadline)
-        # With the connection everything ends that a session can keep: locks, settings, prepared statements.
-        with closing(opened), connection.stopped_by(run):
-            try:
-                connection.begin(self._tables, writes=writes)
-                yield connection
-            except psycopg.Error as error:
-                if run.cancel.cancelled:
-                    raise cancelled() from None
-                if time.monotonic() >= deadline or isinstance(error, psycopg.errors.QueryCanceled):
-                    raise too_long(run.seconds) from None
-                raise ToolError(f"PostgreSQL: {self._reason(error, 'user', 'dbname')}. {LOOK}") from None
+        try:
+            with closing(opened), connection.stopped_by(run):
+                connection.begin(self._tables, writes=request["act"] == "execute")
+                return _ACTS[request["act"]](connection, request)
+        except psycopg.Error as error:
+            if run.cancel.cancelled:
+                raise cancelled() from None
+            if time.monotonic() >= deadline or isinstance(error, psycopg.errors.QueryCanceled):
+                raise too_long(run.seconds) from None
+            raise ToolError(f"PostgreSQL: {self._reason(error, 'user', 'dbname')}. {LOOK}") from None
 
     def _reason(self, error: Any, *shown: str) -> str:
         """What the server, or the driver, says, without anything of the URL but the parts that may be shown."""
@@ -188,7 +179,7 @@ def schema(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
 def query(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
     columns, numbers, types = connection.described(request["text"])
     if not columns:
-        return {"error": "Only queries can be run: send one SELECT, WITH, VALUES or TABLE."}
+        raise ToolError("Only queries can be run: send one SELECT, WITH, VALUES or TABLE.")
     names = [f"c{number}" for number in range(len(columns))]
     bounded = ", ".join(f"pg_catalog.left({name}::pg_catalog.text, {VALUE + 1})" for name in names)
     inner = request["text"].rstrip("; \t\r\n")
@@ -217,11 +208,11 @@ def explain(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
 
 def execute(connection: _Connection, request: dict[str, Any]) -> dict[str, Any]:
     if connection.described(request["text"])[0]:
-        return {"error": "This gives rows: leave RETURNING out, and send queries to sql_query."}
+        raise ToolError("This gives rows: leave RETURNING out, and send queries to sql_query.")
     cursor = connection.run(request["text"])
     verb = (cursor.statusmessage or "").partition(" ")[0]
     if verb not in _WRITING and (connection.allowed is not None or verb not in _DEFINING.split()):
-        return {"error": f"{verb or 'This'} cannot be run: send one INSERT, UPDATE or DELETE."}
+        raise ToolError(f"{verb or 'This'} cannot be run: send one INSERT, UPDATE or DELETE.")
     connection.run("SET CONSTRAINTS ALL IMMEDIATE")  # what they would do at the end is checked too
     connection.check()
     connection.run("COMMIT")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final, ParamSpec, Protocol, TypeAlias
+from typing import Any, Final, ParamSpec, TypeAlias
 
 import attrs
 from attrs import frozen
@@ -24,14 +24,7 @@ MOST_TEXT: Final = 50_000
 P = ParamSpec("P")
 
 
-class Record(attrs.AttrsInstance, Protocol):
-    """What a tool returns: a record of attrs, and how a model reads it."""
-
-    def written(self) -> str:
-        """The text for the model."""
-
-
-def as_written(function: Callable[P, Record | str]) -> Callable[P, ToolResult | str]:
+def as_written(function: Callable[P, Any]) -> Callable[P, ToolResult | str]:
     """Let a tool show the model its record as `written`; the record is the data, which the annotation promises."""
 
     @functools.wraps(function)
@@ -129,6 +122,4 @@ class Executed:
 
     def written(self) -> str:
         """In a sentence."""
-        if self.rows is None:
-            return "Done."
-        return f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} changed."
+        return "Done." if self.rows is None else f"{self.rows:,} {'row' if self.rows == 1 else 'rows'} changed."

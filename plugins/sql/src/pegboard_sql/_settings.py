@@ -1,7 +1,5 @@
 """The section `sql` of the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from typing import Any, Final
 from urllib.parse import quote
 
+from pegboard import ToolError
 from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK
-from pegboard_sql._values import Taken, bounded_text
+from pegboard_sql._values import Taken, bounded_text, quoted
 
 __all__ = ["KIND", "MEMORY", "answer"]
 
@@ -32,7 +33,6 @@ _BUSY: Final = 5.0
 # Functions that are tables. Like other virtual tables they have to be touched before there is an authorizer.
 _FUNCTIONS: Final = ("json_each", "json_tree", "pragma_table_info", "pragma_table_xinfo", "pragma_foreign_key_list")
 _TYPES: Final = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
-_PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "foreign_key_list"})
 _NOT_CALLED: Final = frozenset({"load_extension", "fts3_tokenizer"})
 _READING: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _ROWS: Final = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
@@ -43,41 +43,33 @@ _DEFINITIONS: Final = frozenset(getattr(sqlite3, name) for name in dir(sqlite3) 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What `Engine.ask` asks of a database; `recover`, too.
 
-    The answer has an `error` for what the engine refuses, `late` for what was stopped after `seconds`.
+    Raises `ToolError` for what the engine refuses, TimeoutError for what was stopped after `seconds`.
     """
-    tables = request["tables"]
+    tables, writes = request["tables"], request["act"] in ("execute", "recover")
     rules = _Rules(None if tables is None else {name.lower() for name in tables}, request["act"] == "execute")
     deadline = time.monotonic() + request["seconds"]
+    where = f"file:{quote(request['path'])}?mode={'rw' if writes else 'ro'}"
+    wait = min(_BUSY, request["seconds"])
     try:
-        with _opened(request, deadline) as connection:
+        with closing(sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None)) as connection:
+            connection.text_factory = lambda text: text.decode("utf-8", "replace")
+            for limit, value in _LIMITS.items():
+                connection.setlimit(getattr(sqlite3, f"SQLITE_LIMIT_{limit}"), value)
+            connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
+            connection.execute(f"PRAGMA {'foreign_keys' if writes else 'query_only'}=on")
             return _ACTS[request["act"]](connection, request, rules)
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
         if time.monotonic() >= deadline:
-            return {"late": True}
-        return {"error": rules.refusal or _message(error)}
+            raise TimeoutError from None
+        raise ToolError(rules.refusal or _message(error)) from None
 
 
 def _message(error: Exception) -> str:
-    text = str(error)
-    if "one statement" in text:
+    if "one statement" in str(error):
         return "Only one statement can be sent at a time."
-    if "too big" in text:
+    if "too big" in str(error):
         return f"A value is larger than {LONGEST_VALUE >> 20} MiB. Leave its column out, or shorten what is built."
-    return f"SQLite: {text}. {LOOK}"
-
-
-@contextmanager
-def _opened(request: dict[str, Any], deadline: float) -> Iterator[sqlite3.Connection]:
-    writes = request["act"] in ("execute", "recover")
-    where = f"file:{quote(request['path'])}?mode={'rw' if writes else 'ro'}"
-    wait = min(_BUSY, request["seconds"])
-    with closing(sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None)) as connection:
-        connection.text_factory = lambda text: text.decode("utf-8", "replace")
-        for limit, value in _LIMITS.items():
-            connection.setlimit(getattr(sqlite3, f"SQLITE_LIMIT_{limit}"), value)
-        connection.set_progress_handler(lambda: time.monotonic() >= deadline, _STEPS)
-        connection.execute(f"PRAGMA {'foreign_keys' if writes else 'query_only'}=on")
-        yield connection
+    return f"SQLite: {error}. {LOOK}"
 
 
 class _Rules:
@@ -95,7 +87,7 @@ class _Rules:
         names = [name for _, name, kind, *_ in listed if kind == "virtual"]
         for name in (*_FUNCTIONS, *names):
             with suppress(sqlite3.Error):
-                connection.execute(f"SELECT 1 FROM {_quoted(name)} LIMIT 0")  # noqa: S608 - quoted
+                connection.execute(f"SELECT 1 FROM {quoted(name)} LIMIT 0")  # noqa: S608 - quoted
         if self._tables is not None:
             modules = connection.execute("PRAGMA module_list").fetchall()
             self._known = {name.lower() for name in (*(row[1] for row in listed), *(row[0] for row in modules))}
@@ -113,7 +105,7 @@ class _Rules:
         if action == sqlite3.SQLITE_FUNCTION:
             return second.lower() not in _NOT_CALLED or self._refuse(f"The function {second} cannot be called.")
         if action == sqlite3.SQLITE_PRAGMA:
-            reads = first.lower() in _PRAGMAS and self.opens(second)
+            reads = f"pragma_{first.lower()}" in _FUNCTIONS and self.opens(second)
             return reads or first.lower() == "data_version" or self._refuse("PRAGMA cannot be used. " + LOOK)
         if action == sqlite3.SQLITE_READ or (self._writes and action in _ROWS):
             # What is read without a column, as by count(*), may be a common table expression.
@@ -133,15 +125,11 @@ class _Rules:
         return False
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def query(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     rules.guard(connection)
     cursor = connection.execute(request["text"])
     if cursor.description is None:
-        return {"error": "There is no statement: send one SELECT."}
+        raise ToolError("There is no statement: send one SELECT.")
     columns = [column[0] for column in cursor.description]
     types: list[str] = [""] * len(columns)
     taken = Taken(request["max_rows"])
@@ -155,11 +143,8 @@ def query(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules
 
 def explain(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
     rules.guard(connection)
-    depths, lines = {0: -1}, []
-    for node, parent, _, detail in connection.execute(f"EXPLAIN QUERY PLAN {request['text']}"):
-        depths[node] = depths.get(parent, -1) + 1
-        lines.append("  " * depths[node] + detail)
-    return {"plan": bounded_text("\n".join(lines) or "no table is read")}
+    lines = [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {request['text']}")]
+    return {"plan": bounded_text("\n".join(lines))}
 
 
 def execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rules) -> dict[str, Any]:
@@ -169,7 +154,7 @@ def execute(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rul
     for _ in cursor:  # of RETURNING
         pass
     if cursor.rowcount < 0 and cursor.description is not None:
-        return {"error": "This statement changes nothing: send queries to sql_query."}
+        raise ToolError("This statement changes nothing: send queries to sql_query.")
     connection.set_authorizer(None)
     connection.set_progress_handler(None, 0)  # what is done in time is kept
     connection.execute("COMMIT")
@@ -191,10 +176,10 @@ def schema(connection: sqlite3.Connection, request: dict[str, Any], rules: _Rule
 
 
 def _columns(connection: sqlite3.Connection, table: str, rules: _Rules) -> list[list[Any]]:
-    keys = connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})").fetchall()
+    keys = connection.execute(f"PRAGMA foreign_key_list({quoted(table)})").fetchall()
     targets = {start: f"{other}({end or ''})" for _, _, other, start, end, *_ in keys if rules.opens(other)}
     try:
-        found = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+        found = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
     except sqlite3.Error:  # a view of what is not there any more
         return []
     return [

@@ -1,14 +1,12 @@
 """Rows within bounds, as plain data: what an engine gives, shortened and counted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any, Final, final
 
 from pegboard_sql._records import VALUE, Cell
 
-__all__ = ["MOST_ROWS", "Taken", "bounded_text"]
+__all__ = ["MOST_ROWS", "Taken", "bounded_text", "quoted"]
 
 MOST_ROWS: Final = 10_000
 # Characters of all rows of an answer.
@@ -22,8 +20,7 @@ class Taken:
 
     def __init__(self, max_rows: int) -> None:
         self._most = max_rows
-        self._size = 0
-        self._clipped = 0
+        self._size = self._clipped = 0
         self._truncated = False
         self.rows: list[list[Cell]] = []
 
@@ -36,24 +33,21 @@ class Taken:
         return True
 
     def _cell(self, value: Any) -> Cell:
-        if value is None or isinstance(value, bool | int):
+        if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
             self._size += 8
             return value
-        if isinstance(value, float):
-            self._size += 8
-            return value if math.isfinite(value) else str(value)
         if isinstance(value, bytes):
             text, is_long = f"0x{value[: VALUE // 2].hex()}", len(value) > VALUE // 2
         else:
-            text, is_long = value[:VALUE], len(value) > VALUE
+            text, is_long = str(value)[:VALUE], len(str(value)) > VALUE
         self._clipped += is_long
         self._size += len(text)
         return text
 
     def answer(self, columns: list[str], types: list[str]) -> dict[str, Any]:
         """The fields of `Rows`."""
-        found = {"columns": columns, "types": types, "rows": self.rows}
-        return {**found, "truncated": self._truncated, "clipped": self._clipped}
+        cuts = {"truncated": self._truncated, "clipped": self._clipped}
+        return {"columns": columns, "types": types, "rows": self.rows, **cuts}
 
 
 def bounded_text(text: str) -> str:
@@ -61,3 +55,8 @@ def bounded_text(text: str) -> str:
     if len(text) <= MOST_PLAN:
         return text
     return f"{text[:MOST_PLAN]}\n[{len(text) - MOST_PLAN:,} characters more; explain a part of the query]"
+
+
+def quoted(name: str) -> str:
+    """A name as it can stand in a statement."""
+    return '"' + name.replace('"', '""') + '"'
