@@ -94,6 +94,7 @@ LIBRARIES = {
     "pegboard_mcp": ("pegboard_schemas",),
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),
+    "pegboard_sql": ("pegboard_process",),
     "pegboard_web": ("pegboard_net", "pegboard_process"),
 }
 

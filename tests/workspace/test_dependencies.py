@@ -51,6 +51,7 @@ BROUGHT_BY_THE_PROGRAM = {
 NEEDS_AN_EXTRA = {
     "pegboard_bridges": tuple(FRAMEWORKS),
     "pegboard_journal": ("cassettes",),
+    "pegboard_sql": ("_duckdb",),
     "pegboard_testing": ("fixtures", "_snapshot"),
 }
 """Modules whose own imports an extra brings, for only programs that have it import them."""

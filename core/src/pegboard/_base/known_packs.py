@@ -59,7 +59,7 @@ KNOWN_PACKS: Final = (
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
     KnownPack("skills", ("pegboard skills",)),
-    *map(KnownPack, ("bridges", "cli", "code", "files", "multimodal", "openapi", "shell", "testing", "web")),
+    *map(KnownPack, ("bridges", "cli", "code", "files", "multimodal", "openapi", "shell", "sql", "testing", "web")),
 )
 
 

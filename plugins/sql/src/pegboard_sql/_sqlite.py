@@ -93,7 +93,7 @@ class _Rules:
             self._known = {name.lower() for name in (*(row[1] for row in listed), *(row[0] for row in modules))}
             prefixes = tuple(f"{name.lower()}_" for name in names if name.lower() in self._tables)
             shadows = {row[1].lower() for row in listed if row[2] == "shadow"}
-            self._tables |= {*_FUNCTIONS, *(name for name in shadows if name.startswith(prefixes))}
+            self._tables |= {*_FUNCTIONS[:2], *(name for name in shadows if name.startswith(prefixes))}
         connection.set_authorizer(self)
 
     def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
