@@ -71,25 +71,42 @@ class Databases:
     # What models call --------------------------------------------------------------------------------------------
 
     def sql_schema(self, cancel: CancelToken, table: str | None = None, database: Name = None) -> Schema:
-        """Show the tables and columns of a database."""
+        """Show the tables and columns of a database.
+
+        Args:
+            table: This one alone.
+        """
         name, engine = self._engine(database)
         found = engine.ask(Run(self._timeout, cancel), act="schema", table=table)
         tables = [Table(each, kind, [Column(*one) for one in columns]) for each, kind, columns in found.pop("tables")]
         return Schema(name, engine.kind, tables, **found)
 
     def sql_query(self, cancel: CancelToken, query: str, max_rows: Most = 100, database: Name = None) -> Rows:
-        """Run one query (SELECT, WITH) in the SQL of the database, read-only."""
+        """Run one query in the SQL of the database, read-only.
+
+        Args:
+            query: One SELECT, WITH ... SELECT or VALUES.
+            max_rows: Rows at most.
+        """
         engine = self._engine(database)[1]
         return Rows(**engine.ask(Run(self._timeout, cancel), act="query", text=_checked(query), max_rows=max_rows))
 
     def sql_explain(self, cancel: CancelToken, query: str, database: Name = None) -> str:
-        """Show how the database would run a query, without running it."""
+        """Show how the database would run a query, without running it.
+
+        Args:
+            query: The query.
+        """
         return str(
             self._engine(database)[1].ask(Run(self._timeout, cancel), act="explain", text=_checked(query))["plan"]
         )
 
     def sql_execute(self, cancel: CancelToken, statement: str, database: Name = None) -> Executed:
-        """Change data: run one statement in one transaction."""
+        """Change data: run one statement in one transaction.
+
+        Args:
+            statement: One INSERT, UPDATE, DELETE or the like.
+        """
         name, engine = self._engine(database)
         if not self._databases[name].write:
             raise ToolError(f"The database {name} is read-only.")

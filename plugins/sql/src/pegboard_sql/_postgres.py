@@ -26,7 +26,7 @@ _AT_ONCE: Final = 2_000
 _PATIENCE: Final = 0.6
 # How the text of a value is read, by the type's number; all others stay text.
 _READERS: Final[dict[int, Callable[[str], Any]]] = {
-    16: "t".__eq__,
+    16: "true".__eq__,
     20: int,
     21: int,
     23: int,
