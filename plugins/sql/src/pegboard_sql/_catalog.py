@@ -44,7 +44,7 @@ AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%%'
 AND c.oid = ANY (coalesce(%s::oid[], ARRAY[c.oid])) AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
 AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')"""
 
-# The columns of some tables; of foreign keys those to some tables, or to all.
+# The columns of some tables; and what they refer to in some tables, or in all.
 COLUMNS: Final = """
 SELECT a.attrelid::pg_catalog.regclass::text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
     NOT a.attnotnull, EXISTS (SELECT FROM pg_catalog.pg_index i

@@ -65,7 +65,7 @@ class Rows:
 
 @frozen
 class Column:
-    """A column. `references` is the column that its foreign key names, such as `customers(id)`."""
+    """A column. `references` is the column that it refers to by a key, such as `customers(id)`."""
 
     name: str
     type: str
