@@ -103,11 +103,11 @@ def _check(connection: Any, text: str, allowed: set[tuple[str, ...]]) -> None:
 
 def _copy(connection: Any, empty: Any, allowed: set[tuple[str, ...]]) -> None:
     """Make some tables anew, without rows; then the views that are among them, if they can be made of these tables."""
-    views = []
+    tables, views = [], []
     for schema, name, kind, sql in connection.execute(_TABLES).fetchall():
         if (schema.lower(), name.lower()) not in allowed:
             continue
-        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
+        tables.append(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         if kind == "view":
             views.append(sql)
             continue
@@ -115,8 +115,8 @@ def _copy(connection: Any, empty: Any, allowed: set[tuple[str, ...]]) -> None:
         parts = [f"{quoted(column)} {type_}" for column, type_, _ in columns]
         keys = connection.execute(_KEYS, [schema, name]).fetchall()
         parts += [text for kind, _, text, *_ in keys if kind in ("PRIMARY KEY", "UNIQUE")]
-        empty.execute(f"CREATE TABLE {quoted(schema)}.{quoted(name)} ({', '.join(parts)})")
-    for sql in views * len(views):  # of each other, in any order
+        tables.append(f"CREATE TABLE {quoted(schema)}.{quoted(name)} ({', '.join(parts)})")
+    for sql in tables + views * len(views):  # views of each other, in any order
         with suppress(duckdb.Error):
             empty.execute(sql)
 
