@@ -103,7 +103,7 @@ class TestQueries:
             ("DELETE FROM sale", "Only queries can be run: send one SELECT, WITH or VALUES."),
             ("SELECT 1; SELECT 2", "Only one statement can be sent at a time."),
             ("-- nothing", "There is no statement: send one SELECT."),
-            ("SELECT '\0'", "The statement has a null character (U+0000): leave it out."),
+            ("SELECT '\0'", "The statement is empty, or has a null character (U+0000): send one without."),
             ("SELECT 1" + " " * 50_000, "The statement has 50,008 characters; at most 50,000 can be sent."),
             (
                 "SELECT zeroblob(50000000)",

@@ -124,8 +124,8 @@ class Databases:
 
 def _checked(text: str) -> str:
     """A statement that drivers can take. Raises `ToolError`."""
-    if "\0" in text:
-        raise ToolError("The statement has a null character (U+0000): leave it out.")
+    if "\0" in text or not text.strip():
+        raise ToolError("The statement is empty, or has a null character (U+0000): send one without.")
     if len(text) > MOST_SQL:
         raise ToolError(f"The statement has {len(text):,} characters; at most {MOST_SQL:,} can be sent.")
     return text

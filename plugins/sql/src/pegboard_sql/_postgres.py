@@ -55,7 +55,7 @@ class Postgres:
         deadline = time.monotonic() + run.seconds
         try:
             seconds = max(2, min(_CONNECTING, int(run.seconds)))
-            opened = psycopg.connect(self._url, autocommit=True, connect_timeout=seconds)
+            opened = psycopg.connect(self._url, autocommit=True, connect_timeout=seconds, client_encoding="UTF8")
         except psycopg.Error as error:
             raise ToolError(f"The database cannot be reached: {self._reason(error)}.") from None
         connection = _Connection(opened, deadline)

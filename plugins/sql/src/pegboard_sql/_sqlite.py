@@ -110,7 +110,8 @@ class _Rules:
         if action == sqlite3.SQLITE_READ or (self._writes and action in _ROWS):
             # What is read without a column, as by count(*), may be a common table expression.
             is_none = not second and not first.lower().startswith("sqlite_") and first.lower() not in self._known
-            return is_none or self.opens(first) or self._refuse(f"There is no table {first} here. {LOOK}")
+            what = "The catalog cannot be used." if first.startswith("sqlite_") else f"There is no table {first} here."
+            return is_none or self.opens(first) or self._refuse(f"{what} {LOOK}")
         if self._writes:
             defines = self._tables is None and action in _DEFINITIONS
             return defines or self._refuse("This cannot be run: send one INSERT, UPDATE or DELETE, and no BEGIN.")
