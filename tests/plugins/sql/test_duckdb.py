@@ -77,7 +77,7 @@ def test_the_schema(toolkit: Toolkit) -> None:
     ]
 
 
-@pytest.mark.parametrize("every", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_statements_change_nothing(shop: Path, toolkit: Toolkit, tmp_path: Path, every: int) -> None:
     before = files(shop.parent, tmp_path)
     statements = duckdb_statements(str(shop), str(tmp_path))
@@ -110,7 +110,7 @@ def test_a_cancelled_call_ends_at_once(shop: Path) -> None:
     with board(Database(f"duckdb:///{shop}"), timeout=60.0) as toolkit:
         assert rows(toolkit, "SELECT 1") == [[1]]
         call = toolkit.prepare("sql_query", {"query": ENDLESS})
-        timer = threading.Timer(0.5, call.stop)
+        timer = threading.Timer(0.2, call.stop)
         start = time.monotonic()
         timer.start()
         call.execute_sync()
@@ -128,7 +128,7 @@ HIDDEN = (
 
 
 class TestTables:
-    @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+    @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
     def test_nothing_else_is_read(self, narrow: Toolkit, every: int) -> None:
         for query in HIDDEN[::every]:
             result = ask(narrow, query)
@@ -151,7 +151,8 @@ class TestTables:
         assert [line.split(" ")[0] for line in lines[1:]] == ["big", "customer", "odd", "sale", "v"]
 
 
-def test_writing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_writing(tmp_path: Path, every: int) -> None:
     path = tmp_path / "shop.duckdb"
     url = duckdb_shop(path, MORE)
     wide, bound = Database(url, name="wide", write=True), Database(url, name="bound", tables=NAMED, write=True)
@@ -167,38 +168,26 @@ def test_writing(tmp_path: Path) -> None:
         )
         assert run("CREATE TABLE t(a int)", "wide") == "Done."
         before = rows(toolkit, "FROM sale ORDER BY id", database="wide")
-        for statement in (
-            *(
-                "INSERT INTO sale VALUES (9, 1, 1), (1, 1, 1)",
-                "COMMIT",
-                f"COPY sale TO '{tmp_path}/x'",
-                "DELETE FROM sale; SELECT 1",
+        refused = {
+            "wide": (
+                *("INSERT INTO sale VALUES (9, 1, 1), (1, 1, 1)", "COMMIT", f"COPY sale TO '{tmp_path}/x'", "SELECT 1"),
+                *("DELETE FROM sale; SELECT 1", f"ATTACH '{tmp_path}/y' AS y", "CHECKPOINT", "PRAGMA version"),
             ),
-            *(
-                "PRAGMA version",
-                f"ATTACH '{tmp_path}/y' AS y",
-                "CHECKPOINT",
-                "SELECT 1",
-                f"EXPORT DATABASE '{tmp_path}/z'",
-            ),
-        ):
-            result = toolkit.call_sync("sql_execute", {"statement": statement, "database": "wide"})
-            assert (result.status, statement) == ("error", statement)
-        for statement in (
-            *(
-                "INSERT INTO secret VALUES ('x')",
-                "DELETE FROM secret WHERE false",
-                "INSERT INTO sale SELECT 9, 1, length(k) FROM secret",
-            ),
-            *(
-                "DROP TABLE sale",
-                "CREATE TABLE t2(a int)",
+            "bound": (
+                *(
+                    "INSERT INTO secret VALUES ('x')",
+                    "DELETE FROM secret WHERE false",
+                    "DROP TABLE sale",
+                    "TRUNCATE secret",
+                ),
+                *("INSERT INTO sale SELECT 9, 1, length(k) FROM secret", "CREATE TABLE t2(a int)"),
                 "DELETE FROM sale WHERE id > (SELECT count(*) FROM secret)",
-                "TRUNCATE secret",
             ),
-        ):
-            result = toolkit.call_sync("sql_execute", {"statement": statement, "database": "bound"})
-            assert (result.status, statement) == ("error", statement)
+        }
+        for database, statements in refused.items():
+            for statement in statements[::every]:
+                result = toolkit.call_sync("sql_execute", {"statement": statement, "database": database})
+                assert (result.status, statement) == ("error", statement)
         assert rows(toolkit, "FROM sale ORDER BY id", database="wide") == before
         assert rows(toolkit, "FROM secret", database="wide") == [["hidden-words"]]
     assert {each.name for each in tmp_path.iterdir()} <= {"shop.duckdb", "shop.duckdb.wal"}

@@ -267,6 +267,7 @@ class TestWriting:
         (result,) = self.run(path, "UPDATE sale SET amount = 7 WHERE id = 1", tables=tables)
         assert result.text == "1 row changed."
 
+    @pytest.mark.slow
     def test_a_writer_that_is_ended_leaves_nothing(self, path: Path) -> None:
         numbers = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 100000)"
         slow = "trim(hex(zeroblob(500000)), printf('%.*c', 500000, 'y') || '0')"
