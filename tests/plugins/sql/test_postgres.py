@@ -23,6 +23,11 @@ MORE = (
     "INSERT INTO entry(body) SELECT string_agg(md5(n::text), '') FROM generate_series(1, 9999) n",
     "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN DELETE FROM secret; RETURN NULL; END'",
     "CREATE CONSTRAINT TRIGGER later AFTER INSERT ON customer INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION noted()",
+    'CREATE TABLE "Odd Name"(x int)',
+    "CREATE SCHEMA more",
+    "CREATE TABLE more.customer(x int)",
+    "GRANT USAGE ON SCHEMA more TO PUBLIC",
+    "GRANT SELECT ON more.customer TO PUBLIC",
     "CREATE ROLE plain LOGIN PASSWORD 'pass-words'",
     "GRANT ALL ON ALL TABLES IN SCHEMA public TO plain",
     "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO plain",
@@ -49,7 +54,7 @@ def toolkit(shop: PostgresServer) -> Iterator[Toolkit]:
 
 @pytest.fixture(scope="module")
 def narrow(shop: PostgresServer) -> Iterator[Toolkit]:
-    names = ["customer", "sale", "v", "entry"]
+    names = ["customer", "sale", "v", "entry", "Odd Name"]
     database = Database(shop.url("plain"), tables=names, write=True)
     with board(database, approver=lambda request: True) as toolkit:
         yield toolkit
@@ -99,9 +104,11 @@ def test_rows(toolkit: Toolkit) -> None:
 def test_the_schema(toolkit: Toolkit) -> None:
     assert toolkit.call_sync("sql_schema", {}).text.splitlines() == [
         "postgresql (PostgreSQL)",
+        '"Odd Name" (x integer)',
         "big [view] (name text)",
         "customer (id integer primary key, name text not null)",
         "entry (id integer primary key, body text)",
+        "more.customer (x integer)",
         "sale (id integer primary key, customer integer -> customer(id), amount double precision)",
         "secret (k text)",
         "v [view] (k text)",
@@ -137,7 +144,7 @@ BOMBS = (
     # What is set counts for the next statement, which has its own time again.
     "SELECT set_config('statement_timeout', '0', false), pg_sleep(n / 3000 * 60) FROM generate_series(1, 9000) n",
     "SELECT set_config('statement_timeout', '0', false), count(*) FROM generate_series(1, 10000000000)",
-    "SELECT repeat(repeat('x', 10000000), 20) FROM generate_series(1, 1000)",
+    "SELECT repeat('x', 200000000 + n) FROM generate_series(1, 1000) n",
 )
 
 
@@ -177,7 +184,12 @@ class TestTables:
                 "SELECT (SELECT k FROM secret)",
                 "TABLE secret",
             ),
-            *("SELECT peek()", "SELECT query_to_xml('SELECT * FROM secret', true, true, '')", "SELECT * FROM big"),
+            *(
+                "SELECT peek()",
+                "SELECT query_to_xml('SELECT * FROM secret', true, true, '')",
+                "SELECT * FROM big",
+                "TABLE more.customer",
+            ),
             *(
                 "SELECT * FROM pg_class",
                 "SELECT * FROM pg_locks",
@@ -198,12 +210,13 @@ class TestTables:
     def test_they_are_read(self, narrow: Toolkit) -> None:
         join = "SELECT count(*) FROM sale s JOIN customer c ON c.id = s.customer WHERE c.id = 1"
         assert rows(narrow, join) == [[2]]
+        assert rows(narrow, 'SELECT * FROM "Odd Name"') == []
         assert rows(narrow, "SELECT length(body) FROM entry") == [[32 * 9999]]
         assert "Seq Scan" in narrow.call_sync("sql_explain", {"query": "SELECT * FROM customer"}).text
 
     def test_the_schema_has_them_alone(self, narrow: Toolkit) -> None:
         lines = narrow.call_sync("sql_schema", {}).text.splitlines()
-        assert [line.split(" ")[0] for line in lines[1:]] == ["customer", "entry", "sale", "v"]
+        assert [line.split(" ")[0] for line in lines[1:]] == ['"Odd', "customer", "entry", "sale", "v"]
 
     def test_writing_is_bound(self, shop: PostgresServer, narrow: Toolkit) -> None:
         before = state(shop)

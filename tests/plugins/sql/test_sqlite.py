@@ -69,6 +69,14 @@ class TestQueries:
         assert len(result.text) < 51_000
         assert f"{shown:,} rows of more. Go on with ORDER BY ... OFFSET {shown}, or ask for less." in result.text
 
+    def test_a_row_of_many_long_values_is_cut_too(self, toolkit: Toolkit) -> None:
+        columns = ", ".join(f"printf('%.*c', 5000, 'x') AS c{number}" for number in range(100))
+        result = ask(toolkit, f"SELECT {columns}")
+        assert result.data["clipped"] == 100
+        assert len(result.text) < 100_200
+        assert "100 values are shortened" in result.text
+        assert "characters more: select fewer columns]" in result.text
+
     def test_full_text_and_json(self, toolkit: Toolkit) -> None:
         assert rows(toolkit, "SELECT body FROM note WHERE note MATCH 'hello'") == [["hello world"]]
         assert rows(toolkit, "SELECT value FROM json_each('[1,2]')") == [[1], [2]]

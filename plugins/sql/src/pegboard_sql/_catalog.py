@@ -14,7 +14,7 @@ AND (pg_catalog.pg_has_role(session_user, oid, 'MEMBER') OR pg_catalog.pg_has_ro
 # The relations of some tables: themselves, their partitions and children, indexes, long values and sequences.
 ALLOWED: Final = """
 WITH RECURSIVE tables AS (
-    SELECT coalesce(pg_catalog.to_regclass(t), pg_catalog.to_regclass(pg_catalog.quote_ident(t)))::oid AS oid
+    SELECT coalesce(pg_catalog.to_regclass(pg_catalog.quote_ident(t)), pg_catalog.to_regclass(t))::oid AS oid
     FROM pg_catalog.unnest(%s::text[]) t
     UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tables t ON i.inhparent = t.oid
 ), stores AS (

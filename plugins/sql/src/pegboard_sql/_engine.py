@@ -11,8 +11,9 @@ from attrs import frozen
 from pegboard import CancelToken, Redaction, ToolError
 from pegboard_process import LimitError, ProcessDiedError, limited
 
-__all__ = ["Engine", "InProcess", "Run", "cancelled", "too_long"]
+__all__ = ["CANCELLED", "Engine", "InProcess", "Run", "too_long"]
 
+CANCELLED: Final = "The call was cancelled."
 # Seconds in which an engine ends a call itself, before its process is ended.
 _GRACE: Final = 0.3
 # Seconds for undoing what a statement left whose process was ended.
@@ -33,11 +34,6 @@ def too_long(seconds: float) -> ToolError:
         f"This takes longer than {seconds:g} s and was stopped. Ask for less: filter, aggregate, or join less; "
         "sql_explain shows how a query would run."
     )
-
-
-def cancelled() -> ToolError:
-    """The failure of a call that its caller has stopped."""
-    return ToolError("The call was cancelled.")
 
 
 class Engine(Protocol):
@@ -75,7 +71,7 @@ class InProcess:
                 self.ask(Run(_RECOVERY, CancelToken()), act="recover", table=None)
             if error.limit == "memory":
                 raise ToolError("This needs too much memory and was stopped. Ask for less.") from None
-            raise cancelled() if error.limit == "cancel" else too_long(run.seconds) from None
+            raise ToolError(CANCELLED) if error.limit == "cancel" else too_long(run.seconds) from None
         except TimeoutError:
             raise too_long(run.seconds) from None
         except ToolError as error:  # of the other process, whose trace names the file

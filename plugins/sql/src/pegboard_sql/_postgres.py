@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from pegboard import Redaction, ToolError
 from pegboard_sql._catalog import ALLOWED, COLUMNS, POWERS, READ, TABLES, TYPES
-from pegboard_sql._engine import Run, cancelled, too_long
+from pegboard_sql._engine import CANCELLED, Run, too_long
 from pegboard_sql._listing import Columns, listing
 from pegboard_sql._records import LOOK, VALUE
 from pegboard_sql._values import Taken, bounded_text
@@ -65,7 +65,7 @@ class Postgres:
                 return _ACTS[request["act"]](connection, request)
         except psycopg.Error as error:
             if run.cancel.cancelled:
-                raise cancelled() from None
+                raise ToolError(CANCELLED) from None
             if time.monotonic() >= deadline or isinstance(error, psycopg.errors.QueryCanceled):
                 raise too_long(run.seconds) from None
             raise ToolError(f"PostgreSQL: {self._reason(error, 'user', 'dbname')}. {LOOK}") from None

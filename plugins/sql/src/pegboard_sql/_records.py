@@ -54,6 +54,8 @@ class Rows:
     def written(self) -> str:
         """A table in Markdown; then what was cut, and how to go on."""
         table, shown = markdown_table(self.columns, self.rows, MOST_TEXT)
+        if (more := len(table) - 2 * MOST_TEXT) > 0:  # of a single row
+            table = f"{table[:-more]}\n[{more:,} characters more: select fewer columns]"
         text = f"{table}\n\n{shown:,} {'row' if shown == 1 else 'rows'}"
         if shown < len(self.rows) or self.truncated:
             text += f" of more. Go on with ORDER BY ... OFFSET {shown}, or ask for less."
