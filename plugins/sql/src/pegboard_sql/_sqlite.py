@@ -28,8 +28,6 @@ _LIMITS: Final = {"LENGTH": LONGEST_VALUE, "SQL_LENGTH": 100_000, "LIKE_PATTERN_
 }
 # Instructions of its machine between two looks at the time.
 _STEPS: Final = 10_000
-# Seconds for another process to end its writing.
-_BUSY: Final = 5.0
 # Functions that are tables. Like other virtual tables they have to be touched before there is an authorizer.
 _FUNCTIONS: Final = ("json_each", "json_tree", "pragma_table_info", "pragma_table_xinfo", "pragma_foreign_key_list")
 _TYPES: Final = {int: "INTEGER", float: "REAL", str: "TEXT", bytes: "BLOB"}
@@ -49,7 +47,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     rules = _Rules(None if tables is None else {name.lower() for name in tables}, request["act"] == "execute")
     deadline = time.monotonic() + request["seconds"]
     where = f"file:{quote(request['path'])}?mode={'rw' if writes else 'ro'}"
-    wait = min(_BUSY, request["seconds"])
+    wait = min(5.0, request["seconds"])  # for another process to end its writing
     try:
         with closing(sqlite3.connect(where, uri=True, timeout=wait, isolation_level=None)) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
