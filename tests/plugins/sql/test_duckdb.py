@@ -64,6 +64,17 @@ def test_rows(toolkit: Toolkit) -> None:
     )
 
 
+def test_the_place_of_the_file_is_in_no_answer(shop: Path, toolkit: Toolkit) -> None:
+    for query in (
+        "SELECT path FROM duckdb_databases()",
+        "SHOW DATABASES",
+        f"SELECT '{shop}'",
+        f"SELECT x FROM '{shop}'",
+    ):
+        assert str(shop.parent) not in ask(toolkit, query).text
+    assert rows(toolkit, "SELECT path FROM duckdb_databases() WHERE NOT internal") == [["***"]]
+
+
 def test_the_schema(toolkit: Toolkit) -> None:
     assert toolkit.call_sync("sql_schema", {}).text.splitlines() == [
         "duckdb (DuckDB)",

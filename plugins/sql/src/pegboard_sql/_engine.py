@@ -16,8 +16,6 @@ __all__ = ["CANCELLED", "Engine", "InProcess", "Run", "too_long"]
 CANCELLED: Final = "The call was cancelled."
 # Seconds in which an engine ends a call itself, before its process is ended.
 _GRACE: Final = 0.3
-# Seconds for undoing what a statement left whose process was ended.
-_RECOVERY: Final = 30.0
 
 
 @frozen
@@ -63,19 +61,20 @@ class InProcess:
 
     def ask(self, run: Run, **request: Any) -> dict[str, Any]:
         """See `Engine`."""
+        redact = Redaction([self._given["path"]])
         try:
-            answer: dict[str, Any] = self._answered({**request, **self._given, "seconds": run.seconds}, run)
-            return answer
+            answer = self._answered({**request, **self._given, "seconds": run.seconds}, run)
+            return dict(redact.deep(answer))  # DuckDB lists the files that are open
         except LimitError as error:
             if request["act"] == "execute":
-                self.ask(Run(_RECOVERY, CancelToken()), act="recover", table=None)
+                self.ask(Run(30.0, CancelToken()), act="recover", table=None)
             if error.limit == "memory":
                 raise ToolError("This needs too much memory and was stopped. Ask for less.") from None
             raise ToolError(CANCELLED) if error.limit == "cancel" else too_long(run.seconds) from None
         except TimeoutError:
             raise too_long(run.seconds) from None
         except ToolError as error:  # of the other process, whose trace names the file
-            raise ToolError(Redaction([self._given["path"]])(str(error))) from None
+            raise ToolError(redact(str(error))) from None
         except ProcessDiedError:
             raise ToolError("The database engine broke down over this. Write it in another way.") from None
 
