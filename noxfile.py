@@ -45,6 +45,7 @@ LIBRARIES = {
     "plugins/openapi": ("plugins/net", "plugins/schemas"),
     "plugins/ray": ("plugins/process",),
     "plugins/skills": ("plugins/dataclasses", "plugins/files", "plugins/schemas"),
+    "plugins/sql": ("plugins/dataclasses", "plugins/process"),
     "plugins/web": ("plugins/dataclasses", "plugins/net", "plugins/process"),
 }
 # Ray takes 300 MB, and a cluster 700 MB of memory: its tests have a session of their own.

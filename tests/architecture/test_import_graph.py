@@ -96,6 +96,7 @@ LIBRARIES = {
     "pegboard_multimodal": ("pegboard_net",),
     "pegboard_openapi": ("pegboard_net", "pegboard_schemas"),
     "pegboard_policy": ("pegboard_journal",),
+    "pegboard_sql": ("pegboard_process",),
     "pegboard_web": ("pegboard_documents", "pegboard_net", "pegboard_process"),
 }
 

@@ -56,6 +56,7 @@ NEEDS_AN_EXTRA = {
     "pegboard_bridges": tuple(FRAMEWORKS),
     "pegboard_documents": ("_pdf_tables", "_pictures", "_slides"),
     "pegboard_journal": ("cassettes",),
+    "pegboard_sql": ("_duckdb",),
     "pegboard_testing": ("fixtures", "_snapshot"),
 }
 """Modules whose own imports an extra brings, for only programs that have it import them."""

@@ -150,6 +150,7 @@ class TestPack:
             "openapi": {"pegboard-net", "pegboard-schemas"},
             "ray": {"pegboard-process"},
             "skills": {"pegboard-dataclasses", "pegboard-files"},
+            "sql": {"pegboard-dataclasses", "pegboard-process"},
             "web": {"pegboard-dataclasses", "pegboard-net", "pegboard-process"},
         }
         needed = {canonicalize_name(Requirement(text).name) for text in pack.project["dependencies"]}

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard import PegboardError
+from pegboard import CancelToken, PegboardError
 from pegboard_process import LimitError, ProcessDiedError, RemoteError, limited
 from tests.plugins.process import parsers
 from tests.workspace.project import ROOT
@@ -52,6 +53,18 @@ def test_memory() -> None:
         called(parsers.hoards, memory=100 * MB)
     assert caught.value.limit == "memory"
     assert called(parsers.takes, 50 * MB, memory=100 * MB) == 50 * MB
+
+
+def test_a_call_that_is_cancelled_ends_at_once() -> None:
+    token = CancelToken()
+    timer = threading.Timer(0.3, token.cancel)
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(LimitError, match=r"parsers\.spins was stopped: its call was cancelled") as caught:
+        limited(parsers.spins, None, memory=256 * MB, seconds=PATIENT, cancel=token)
+    timer.join()
+    assert (caught.value.limit, time.monotonic() - begun < 5) == ("cancel", True)
+    assert limited(parsers.same, 1, memory=256 * MB, seconds=PATIENT, cancel=CancelToken()) == 1
 
 
 def test_time() -> None:

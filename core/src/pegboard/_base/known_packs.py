@@ -59,9 +59,8 @@ KNOWN_PACKS: Final = (
     KnownPack("process", ("backends",)),
     KnownPack("ray", ("backends",)),
     KnownPack("skills", ("pegboard skills",)),
-    *map(
-        KnownPack, ("bridges", "cli", "code", "documents", "files", "multimodal", "openapi", "shell", "testing", "web")
-    ),
+    *map(KnownPack, ("bridges", "cli", "code", "documents", "files", "multimodal")),
+    *map(KnownPack, ("openapi", "shell", "sql", "testing", "web")),
 )
 
 

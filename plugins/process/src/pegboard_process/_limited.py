@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any, Final, NamedTuple, final
 
-from pegboard import PegboardError
+from pegboard import CancelToken, PegboardError
 from pegboard_process._data import NotDataError, decoded, encoded
 from pegboard_process._errors import ProcessDiedError, UnexpectedAnswerError
 from pegboard_process._template import (
@@ -35,6 +35,8 @@ PATIENCE: Final = 60.0
 """Seconds that a process may take to import the function's module."""
 MOST_IDLE: Final = 2
 """Processes of one function that are kept for its next calls."""
+TICK: Final = 0.05
+"""Seconds between two looks at whether a call is to stop."""
 _CODE: Final = (
     "import json, sys; path, *given = json.loads(sys.argv[1]); sys.path[:] = path; "
     "from pegboard_process._template import serve; serve(*given)"
@@ -43,7 +45,10 @@ _SMALLEST: Final = 1 << 20
 
 
 class LimitError(PegboardError):
-    """A function took more than it may; `limit` says of what: `memory` or `seconds`. Its process was ended."""
+    """A function took more than it may; `limit` says of what: `memory` or `seconds`. Its process was ended.
+
+    For a call that was cancelled `limit` is `cancel`.
+    """
 
     def __init__(self, message: str, limit: str) -> None:
         super().__init__(message)
@@ -59,7 +64,14 @@ class _GoneError(Exception):
     """A process had ended before the call began: another one will do."""
 
 
-def limited(function: Callable[[Any], Any] | str, data: Any, *, memory: int, seconds: float) -> Any:
+def limited(
+    function: Callable[[Any], Any] | str,
+    data: Any,
+    *,
+    memory: int,
+    seconds: float,
+    cancel: CancelToken | None = None,
+) -> Any:
     """Call `function(data)` in a process of its own, and return what it returns.
 
     For parsers and engines of untrusted bytes: a file of a kilobyte can make one take all memory, or never
@@ -67,7 +79,7 @@ def limited(function: Callable[[Any], Any] | str, data: Any, *, memory: int, sec
     import string `"package.module:function"`: then what the module imports is imported there alone. Its data and its
     result are numbers, text, bytes, None, and lists and dicts with names of these. `memory` is in bytes, beyond
     what the process has taken for the module and the data (Linux has such a limit); `seconds` run while the function
-    does. It may be called from any thread, which waits.
+    does. It may be called from any thread, which waits. A `cancel` that is cancelled ends the process at once.
 
     A process that has imported the module forks itself for each call, so that a call starts in milliseconds and finds
     nothing of another one; it ends after a minute without calls.
@@ -90,7 +102,7 @@ def limited(function: Callable[[Any], Any] | str, data: Any, *, memory: int, sec
     while True:
         template, is_new = _idle.take(place)
         try:
-            answer = template.call(content, limits)
+            answer = template.call(content, limits, cancel)
         except _GoneError:
             death = template.death()
             if is_new:
@@ -151,7 +163,7 @@ class _Template:
             self.end()
             raise
 
-    def call(self, content: bytes, limits: _Limits) -> tuple[bytes, bytes]:
+    def call(self, content: bytes, limits: _Limits, cancel: CancelToken | None) -> tuple[bytes, bytes]:
         """The kind and the content of the answer. Raises `_GoneError` where the process had ended before."""
         try:
             self._pipe.settimeout(PATIENCE)
@@ -162,27 +174,32 @@ class _Template:
         except (EOFError, OSError):
             raise _GoneError from None
         try:
-            return self._hear(time.monotonic() + limits.seconds, max(limits.memory, _SMALLEST))
+            return self._hear(time.monotonic() + limits.seconds, max(limits.memory, _SMALLEST), cancel)
         except TimeoutError:
             raise self._too_long(limits) from None
         except (EOFError, OSError):
             raise self.death(limits) from None
 
-    def _hear(self, deadline: float, most: int) -> tuple[bytes, bytes]:
+    def _hear(self, deadline: float, most: int, cancel: CancelToken | None = None) -> tuple[bytes, bytes]:
         """The next answer. Raises TimeoutError, EOFError, OSError, and `UnexpectedAnswerError` for a larger one."""
-        kind, size = HEAD.unpack(self._read(HEAD.size, deadline))
+        kind, size = HEAD.unpack(self._read(HEAD.size, deadline, cancel))
         if size > most:
             raise UnexpectedAnswerError
-        return kind, self._read(size, deadline)
+        return kind, self._read(size, deadline, cancel)
 
-    def _read(self, size: int, deadline: float) -> bytes:
+    def _read(self, size: int, deadline: float, cancel: CancelToken | None) -> bytes:
         content = bytearray()
         while len(content) < size:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 raise TimeoutError
-            self._pipe.settimeout(remaining)
-            piece = self._pipe.recv(min(size - len(content), 1 << 20))
+            if cancel is not None and cancel.cancelled:
+                raise LimitError(f"{self.name} was stopped: its call was cancelled", "cancel")
+            self._pipe.settimeout(remaining if cancel is None else min(remaining, TICK))
+            try:
+                piece = self._pipe.recv(min(size - len(content), 1 << 20))
+            except TimeoutError:
+                continue
             if not piece:
                 raise EOFError
             content += piece
