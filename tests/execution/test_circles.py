@@ -8,6 +8,7 @@ import pytest
 from pegboard import CancelToken, Emitter, ExecutionPolicy, ToolCall, Toolkit, tool
 from tests.support.calls import CALLERS, each_caller
 from tests.support.residue import held_in_circles
+from tests.support.thinning import one_in
 
 
 @tool(name="plain")
@@ -62,13 +63,13 @@ TOOLS = [plain, timed, locked, patient, waits, listens, reports, yields, yields_
 
 
 @each_caller
-@pytest.mark.parametrize("used", TOOLS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("used", one_in(2, TOOLS), ids=lambda each: each.__name__)
 def test_of_one_call(toolkit: Toolkit, used: object, caller: str) -> None:
     (made,) = toolkit.register(used)
     assert not held_in_circles(lambda: CALLERS[caller](toolkit, made.name, {"a": 1}))
 
 
-@pytest.mark.parametrize("used", TOOLS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("used", one_in(2, TOOLS), ids=lambda each: each.__name__)
 def test_of_many(toolkit: Toolkit, used: object) -> None:
     (made,) = toolkit.register(used)
     assert not held_in_circles(lambda: asyncio.run(toolkit.call_many([(made.name, {"a": 1})] * 3)))

@@ -41,6 +41,7 @@ from pegboard_process._child import Child
 from tests.plugins.process import laborers
 from tests.support.measuring import least, seconds
 from tests.support.residue import held_in_circles
+from tests.support.thinning import first
 from tests.support.waiting import eventually, until, within
 from tests.workspace.project import ROOT
 
@@ -79,8 +80,7 @@ def looped(toolkit: Toolkit, *call: Any, **options: Any) -> ToolResult:
     return asyncio.run(toolkit.call(*call, **options))
 
 
-both = pytest.mark.parametrize("call", [plain, looped])
-sometimes = pytest.mark.parametrize("call", [pytest.param(plain, marks=pytest.mark.slow), looped])
+each_way = pytest.mark.parametrize("call", first(1, [looped, plain]))
 """As `both`, where a call costs a process."""
 
 
@@ -98,13 +98,13 @@ def written(place: Path) -> str:
 
 
 class TestWork:
-    @both
+    @each_way
     def test_comes_back(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "add", {"a": 1, "b": 2})
         assert (result.status, result.value, result.data, result.text) == (Status.SUCCESS, None, 3, "3")
         assert call(shared, "add", {"a": 1}).data == 11
 
-    @both
+    @each_way
     @pytest.mark.slow
     def test_leaves_nothing_to_the_garbage_collector(self, shared: Toolkit, call: Call) -> None:
         assert not held_in_circles(lambda: call(shared, "add", {"a": 1, "b": 2}))
@@ -197,7 +197,7 @@ class TestWork:
         result = toolkit.call_sync("pid")
         assert (result.status, result.data != victim) == (Status.SUCCESS, True)
 
-    @both
+    @each_way
     def test_a_warm_call_wakes_no_other_thread(
         self, toolkit: Toolkit, call: Call, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -227,7 +227,7 @@ class TestStream:
         assert toolkit.call_sync("reporting", {"n": 2}, on_chunk=listen).text == "done"
         assert heard == [((1, 2), "part"), ((2, 2), "part"), ((0.5, None), ""), (None, "nearly")]
 
-    @both
+    @each_way
     def test_chunks_come_back_in_order(self, shared: Toolkit, call: Call) -> None:
         heard: list[str] = []
         result = call(shared, "count", {"n": 3}, on_chunk=lambda chunk: heard.append(chunk.text))
@@ -261,13 +261,13 @@ class TestStream:
         ]
         assert values == ["end", None, "end", [0, 1]]
 
-    @both
+    @each_way
     def test_that_failed_leaves_what_it_gave(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "break_off", {"n": 2})
         assert result.status is Status.ERROR
         assert "y0 y1" in result.text
 
-    @both
+    @each_way
     def test_with_an_item_that_cannot_be_sent_names_it(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "stream_locks")
         assert "what this tool gave (a lock) cannot be sent back from its process" in result.text
@@ -293,7 +293,7 @@ class TestStream:
 
 
 class TestEnding:
-    @both
+    @each_way
     def test_timeout_kills(self, toolkit: Toolkit, call: Call, tmp_path: Path) -> None:
         place = tmp_path / "pid"
         result = call(toolkit, "spin", {"place": str(place)}, policy=ExecutionPolicy(timeout=0.2))
@@ -309,7 +309,7 @@ class TestEnding:
         results = asyncio.run(toolkit.call_many(calls, policy=ExecutionPolicy(timeout=0.5)))
         assert [result.status for result in results] == [Status.SUCCESS] * 12
 
-    @sometimes
+    @each_way
     def test_a_killed_attempt_is_followed_by_another(self, toolkit: Toolkit, call: Call, tmp_path: Path) -> None:
         policy = ExecutionPolicy(timeout=0.2, max_attempts=2, initial_backoff=0)
         result = call(toolkit, "spin_once", {"place": str(tmp_path / "pid")}, policy=policy)
@@ -351,7 +351,7 @@ class TestEnding:
         assert result.status is Status.TIMEOUT
         assert heard
 
-    @sometimes
+    @each_way
     def test_token_is_set_first(self, toolkit: Toolkit, call: Call, tmp_path: Path) -> None:
         place = tmp_path / "reason"
         result = call(toolkit, "stop_when_told", {"place": str(place)}, policy=ExecutionPolicy(timeout=0.1))
@@ -418,7 +418,7 @@ class TestEnding:
         asyncio.run(crowded())
         assert not place.exists()
 
-    @sometimes
+    @each_way
     def test_closing_kills(self, toolkit: Toolkit, call: Call, tmp_path: Path) -> None:
         place = tmp_path / "pid"
         with ThreadPoolExecutor(1) as pool:
@@ -430,7 +430,7 @@ class TestEnding:
         after = toolkit.call_sync("add", {"a": 1})
         assert (after.status, "closed" in after.text) == (Status.ERROR, True)
 
-    @both
+    @each_way
     def test_what_is_decided_while_its_process_starts_holds_for_a_call(
         self, toolkit: Toolkit, call: Call, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -473,7 +473,7 @@ def resources() -> tuple[int, list[int], list[str]]:
 
 
 class TestDeath:
-    @sometimes
+    @each_way
     @pytest.mark.parametrize(
         ("name", "arguments", "code", "words"),
         [
@@ -515,7 +515,7 @@ class TestDeath:
 
 
 class TestErrors:
-    @both
+    @each_way
     def test_comes_back_by_its_name_with_message_notes_and_traceback(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "fail", {"kind": "rude", "text": "go away"})
         assert (result.status, result.text) == (Status.ERROR, "Error: go away")
@@ -534,7 +534,7 @@ class TestErrors:
             shared.call_sync("fail", {"kind": "rude"})
         assert "raise error" in caplog.text
 
-    @both
+    @each_way
     @pytest.mark.parametrize(
         ("kind", "name", "text"), [("two", "TwoPartsError", "no and no"), ("locked", "LockedError", "no")]
     )
@@ -561,7 +561,7 @@ class TestErrors:
         policy = ExecutionPolicy(max_attempts=2, initial_backoff=0, max_backoff=0.5)
         assert shared.call_sync("fail", {"kind": "later"}, policy=policy).attempts == 1  # it asks for an hour
 
-    @both
+    @each_way
     @pytest.mark.parametrize(
         ("kind", "status", "text"),
         [
@@ -578,7 +578,7 @@ class TestErrors:
 
 
 class TestWhatCannotTravel:
-    @both
+    @each_way
     def test_result(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "unsendable")
         message = "what this tool gave (a lock) cannot be sent back from its process"
@@ -595,7 +595,7 @@ class TestWhatCannotTravel:
         assert re.search(r"\(\d+,\d{3} bytes, and a message has at most 20,000 bytes\)", result.text), result.text
         assert toolkit.call_sync("add", {"a": 1}).data == 11
 
-    @both
+    @each_way
     def test_argument_is_named(self, shared: Toolkit, call: Call) -> None:
         result = call(shared, "colour", {"hue": "red"}, policy=ExecutionPolicy(max_attempts=3))
         assert result.text == "Error: the value of 'hue' (a Hue) cannot be sent to the process of this tool"
