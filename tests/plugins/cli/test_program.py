@@ -150,13 +150,19 @@ class TestErrors:
         assert [(each["state"], each["reason"]) for each in listed if each["name"] == "damage"] == [("active", "")]
         assert installation.run("call", "roll", "--arg", "text=ho").out == "ho\n"
 
-    def test_reader_that_stops_early_is_no_error(self, installation: Installation) -> None:
+    @pytest.mark.parametrize("arguments", [["tools", "--json"], ["chatter"]], ids=["our command", "a pack's command"])
+    def test_reader_that_stops_early_is_no_error(self, installation: Installation, arguments: list[str]) -> None:
         functions = "\n".join(f"def tool_{number}(): ..." for number in range(2000))
         names = ", ".join(f"tool_{number}" for number in range(2000))
-        installation.add("many", f"{functions}\n@hookimpl\ndef provide_tools(settings): return [{names}]")
+        chatter = "lambda arguments: print(*range(100_000), sep=chr(10))"
+        installation.add(
+            "many",
+            f"{functions}\n@hookimpl\ndef provide_tools(settings): return [{names}]\n"
+            f"from pegboard import Command\n@hookimpl\ndef provide_commands(): return [Command('chatter', 'Say much.', {chatter})]",
+        )
         environ = {"PYTHONPATH": str(installation.path), "PEGBOARD_BLOCK": "pegboard-*"}
         with subprocess.Popen(
-            [*COMMAND, "tools", "--json"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [*COMMAND, *arguments], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         ) as process:
             assert process.stdout is not None
             process.stdout.read(1)

@@ -138,7 +138,7 @@ def _as_click(contribution: Contribution, options: ToolkitOptions) -> click.Comm
 def _run(contribution: Contribution, arguments: list[str], options: ToolkitOptions) -> int:
     try:
         code = contribution.value.run(arguments)
-    except (click.ClickException, PegboardError, SystemExit):
+    except (click.ClickException, PegboardError, SystemExit, BrokenPipeError):  # the last: its reader has stopped early
         raise
     except Exception as error:  # noqa: BLE001 - a pack's code may raise anything
         if options.traceback:
