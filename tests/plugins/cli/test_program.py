@@ -158,7 +158,8 @@ class TestErrors:
         installation.add(
             "many",
             f"{functions}\n@hookimpl\ndef provide_tools(settings): return [{names}]\n"
-            f"from pegboard import Command\n@hookimpl\ndef provide_commands(): return [Command('chatter', 'Say much.', {chatter})]",
+            f"from pegboard import Command\n@hookimpl\n"
+            f"def provide_commands(): return [Command('chatter', 'Say much.', {chatter})]",
         )
         environ = {"PYTHONPATH": str(installation.path), "PEGBOARD_BLOCK": "pegboard-*"}
         with subprocess.Popen(
