@@ -222,12 +222,13 @@ def test_memory_and_time_stay_bounded(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_reading, "MEMORY", most)
     content = HUNGRY[name]()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most_of_others = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # that other tests have started
     for job in ("text", "tables", *(["images"] if kind == "pdf" else [])):
         begun = time.monotonic()
         assert re.search(ENDS, ended(kind, content, job))
         assert time.monotonic() - begun < 20  # the start of the process included, which other tests may delay
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < (most >> 10) + 300_000
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max((most >> 10) + 300_000, most_of_others)
 
 
 @pytest.mark.slow
