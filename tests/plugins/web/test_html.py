@@ -42,6 +42,13 @@ class TestParts:
     def test_header_links_of_documentation(self) -> None:
         assert text_of('<main><h2>Use<a class="headerlink" href="#use">¶</a></h2></main>') == "## Use"
 
+    def test_code_keeps_its_blank_lines_and_has_no_cross_references(self) -> None:
+        code = 'a = 1\n\n\nb = <a href="ref.html#b">b</a>'
+        assert text_of(f"<pre>{code}</pre>") == "```\na = 1\n\n\nb = b\n```"
+
+    def test_a_list_of_files_keeps_its_links(self) -> None:
+        assert "[a-long-na..](https://example.com/docs/a.txt)" in text_of('<pre><a href="a.txt">a-long-na..</a></pre>')
+
     def test_hidden_text_is_not_read(self) -> None:
         assert text_of("<p>Seen<p hidden>Not<p aria-hidden=true>Nor<p style='display:none'>Neither") == "Seen"
 

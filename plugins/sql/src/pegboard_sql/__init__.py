@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pegboard import hookimpl
+from pegboard import NotOffered, hookimpl
 
 if TYPE_CHECKING:
     from pegboard_sql._database import Database
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "Databases", "Executed", "Rows", "Schema", "Settings", "provide_tools", "settings_type"]
 
+_TOOLS = ("sql_schema", "sql_query", "sql_explain")
 _HOMES = {"Database": "_database", "Databases": "_databases", "Settings": "_settings"}
 
 
@@ -41,6 +42,12 @@ def settings_type() -> type[Settings]:
 @hookimpl
 def provide_tools(settings: Settings) -> Iterable[Any]:
     """The tools for the configured databases; none where there are none."""
-    from pegboard_sql._settings import offers
+    if not settings.databases:  # nothing is loaded for tools that are not there
+        return [NotOffered(_TOOLS, "no database is configured", "set sql.databases")]
+    from pegboard_sql._databases import Databases
 
-    return list(offers(settings))
+    databases = Databases(*settings.databases.values(), timeout=settings.timeout)
+    if databases.tools():
+        return [databases]
+    missing = "; ".join(databases.problems)
+    return [databases, NotOffered(_TOOLS, "the driver of no configured database is installed", missing)]

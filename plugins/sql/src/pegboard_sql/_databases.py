@@ -9,11 +9,11 @@ from pegboard import CancelToken, Param, ToolError, tool
 from pegboard_sql._database import Database
 from pegboard_sql._engine import Engine, Run
 from pegboard_sql._records import Column, Executed, Rows, Schema, Table, as_written
+from pegboard_sql._settings import TIMEOUT
 from pegboard_sql._values import MOST_ROWS
 
-__all__ = ["TIMEOUT", "Databases"]
+__all__ = ["Databases"]
 
-TIMEOUT: Final = 30.0
 # Characters of a statement.
 MOST_SQL: Final = 50_000
 

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 from attrs import frozen
 
 from pegboard import CancelToken, Redaction, ToolError
-from pegboard_process import LimitError, ProcessDiedError, limited
 
 __all__ = ["CANCELLED", "Engine", "InProcess", "Run", "too_long"]
 
@@ -61,6 +60,8 @@ class InProcess:
 
     def ask(self, run: Run, **request: Any) -> dict[str, Any]:
         """See `Engine`."""
+        from pegboard_process import LimitError, ProcessDiedError
+
         redact = Redaction([self._given["path"]])
         try:
             answer = self._answered({**request, **self._given, "seconds": run.seconds}, run)
@@ -82,4 +83,6 @@ class InProcess:
         answer, memory = self._module.answer, self._module.MEMORY
         if self.kind == "SQLite" and not hasattr(os, "fork"):  # its own limits have to do
             return answer(request)
+        from pegboard_process import limited
+
         return limited(answer, request, memory=memory, seconds=run.seconds + _GRACE, cancel=run.cancel)

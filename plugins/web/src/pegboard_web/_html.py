@@ -15,6 +15,8 @@ MOST_MARKS: Final = 100_000
 MOST_ATTRIBUTES: Final = 2_000
 _NO_TEXT: Final = "script, style, noscript, template, iframe, svg, object, embed, [aria-hidden=true], a.headerlink"
 _AROUND: Final = "nav, footer, aside, form, [role=navigation], [role=search], [role=contentinfo], [role=banner]"
+_CROSS_REFERENCES: Final = "pre a[href*='#']"
+"""Links that would be written into code; those without a fragment stay, for lists of files stand in `<pre>` too."""
 _MAIN: Final = ("main", "[role=main]", "article")
 _SHARE: Final = 0.2
 """Of the text of a page: what a main element has at least, to be taken for the page."""
@@ -38,7 +40,7 @@ def read(given: dict[str, Any]) -> dict[str, str]:
     found = tree.css_first("head > title") or tree.css_first("title") or tree.css_first("h1")
     title = " ".join((found.text() if found is not None else "").split())
     text = _article(html, given["url"]) if given["article"] else _page(tree, given["url"])
-    return {"title": title[:500], "text": _BLANK.sub("\n\n", text).strip()}
+    return {"title": title[:500], "text": text.strip()}
 
 
 def _check(html: str) -> None:
@@ -55,6 +57,8 @@ def _page(tree: Any, url: str) -> str:
     """The main part of the page, else all of it without what stands around it."""
     for node in tree.css(_NO_TEXT):
         node.decompose()
+    for node in tree.css(_CROSS_REFERENCES):
+        node.unwrap()
     body = tree.body
     if body is None:
         return ""
@@ -85,4 +89,7 @@ def _article(html: str, url: str) -> str:
     """The article, by trafilatura: best on news and blogs, where documentation loses code and headings."""
     from trafilatura import extract
 
-    return extract(html, url=url, output_format="markdown", include_links=True, include_tables=True) or ""
+    text = extract(
+        html, url=url, output_format="markdown", include_links=True, include_tables=True, include_comments=False
+    )
+    return _BLANK.sub("\n\n", text or "")

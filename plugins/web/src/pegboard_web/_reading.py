@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from pegboard import ToolError
 from pegboard_net import CHARSETS, Fetched, charset_of, redacted
 from pegboard_web._html import read
+from pegboard_web._records import Content
 
-__all__ = ["Content", "Text", "text_of"]
+__all__ = ["Text", "text_of"]
 
-Content: TypeAlias = Literal["page", "article", "raw"]
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 MEMORY: Final = 512 * 1024 * 1024
 """Bytes that a parser may take; the largest public pages take a tenth."""

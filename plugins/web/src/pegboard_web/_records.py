@@ -1,10 +1,15 @@
-"""What the tools return."""
+"""What the tools take and return."""
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from attrs import frozen
 
-__all__ = ["Hit", "Page"]
+__all__ = ["Content", "Hit", "Page", "Recency"]
+
+Content: TypeAlias = Literal["page", "article", "raw"]
+Recency: TypeAlias = Literal["day", "week", "month", "year"]
 
 
 @frozen

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from pegboard import SettingsError, ToolError
 from pegboard_net import Guard, UrlError, read_url
-from pegboard_web._records import Hit
+from pegboard_web._records import Hit, Recency
 
-__all__ = ["Query", "Recency", "Service"]
+__all__ = ["Query", "Service"]
 
-Recency: TypeAlias = Literal["day", "week", "month", "year"]
 LONGEST_SNIPPET: Final = 1_000
 _BRAVE: Final = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from importlib.util import find_spec
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import attrs
 
 from pegboard import Note, NotOffered, Param, Session, ToolCall, ToolError, tool
-from pegboard_net import Guard, RefusedUrlError, WebUrl, read_url, redacted
 from pegboard_web._pages import Kept, Pages
-from pegboard_web._reading import Content, text_of
-from pegboard_web._records import Hit, Page
-from pegboard_web._robots import Robots
-from pegboard_web._search import Query, Recency, Service
+from pegboard_web._records import Content, Hit, Page, Recency
 from pegboard_web._settings import Settings
+
+if TYPE_CHECKING:  # all of it is loaded by the first call, or by the settings that need it
+    from pegboard_net import Guard, WebUrl
+    from pegboard_web._robots import Robots
+    from pegboard_web._search import Service
 
 __all__ = ["WebTools", "offers"]
 
@@ -33,18 +35,28 @@ class WebTools:
     def __init__(self, **options: Any) -> None:
         settings = Settings(**options)
         self._settings = settings
-        bounds: dict[str, Any] = {"max_bytes": settings.max_bytes, "max_seconds": settings.timeout}
-        self._guard = Guard(settings.allow, **bounds)
-        self._blocked = tuple(map(_host, settings.block))
-        self._robots = Robots(self._guard, settings.user_agent) if settings.robots else None
+        if settings.allow or settings.block:
+            self._guard, self._blocked  # noqa: B018 - they raise for an entry that is no host
         self._headers = {"User-Agent": settings.user_agent, "Accept-Encoding": "gzip, deflate"}
         self._pages = Pages()
-        own = {"max_bytes": settings.max_bytes, "timeout": settings.timeout, "user_agent": settings.user_agent}
-        self._service = (
-            None
-            if settings.search is None
-            else Service(settings.search, settings.search_url, settings.search_key, **own)  # type: ignore[arg-type]
-        )
+        self._service = None if settings.search is None else _service(settings)
+
+    @cached_property
+    def _guard(self) -> Guard:
+        from pegboard_net import Guard
+
+        settings = self._settings
+        return Guard(settings.allow, max_bytes=settings.max_bytes, max_seconds=settings.timeout)
+
+    @cached_property
+    def _blocked(self) -> tuple[str, ...]:
+        return tuple(map(_host, self._settings.block))
+
+    @cached_property
+    def _robots(self) -> Robots:
+        from pegboard_web._robots import Robots
+
+        return Robots(self._guard, self._settings.user_agent)
 
     @property
     def tools(self) -> list[Any]:
@@ -96,9 +108,13 @@ class WebTools:
         """
         if self._service is None:
             raise ToolError("there is no search service in this program")
+        from pegboard_web._search import Query
+
         return await self._service.search(Query(query, max_results, recency, tuple(map(_domain, domains or ()))))
 
     async def _fetched(self, call: ToolCall, url: str, content: Content) -> Kept:
+        from pegboard_web._reading import text_of
+
         found = await self._guard.fetch(url, headers=self._headers, any_status=True, judge=self._judge)
         read = await text_of(found, content, self._settings.timeout)
         if read.note:
@@ -108,16 +124,27 @@ class WebTools:
     async def _judge(self, at: WebUrl) -> None:
         """Raises `RefusedUrlError` for a URL that the program has blocked, or its server asks not to fetch."""
         await self._refuse_blocked(at)
-        if self._robots is not None:
+        if self._settings.robots:
             await self._robots.check(at, self._refuse_blocked)
 
     async def _refuse_blocked(self, at: WebUrl) -> None:
+        from pegboard_net import RefusedUrlError, redacted
+
         if any(at.host == host or at.host.endswith(f".{host}") for host in self._blocked):
             raise RefusedUrlError(f"{redacted(str(at.url))} is refused: this program fetches nothing from {at.host}.")
 
 
+def _service(settings: Settings) -> Service:
+    from pegboard_web._search import Service
+
+    own: Any = {"max_bytes": settings.max_bytes, "timeout": settings.timeout, "user_agent": settings.user_agent}
+    return Service(settings.search or "", settings.search_url, settings.search_key, **own)
+
+
 def _host(entry: str) -> str:
     """A host of the settings, as those of URLs are compared with it."""
+    from pegboard_net import read_url
+
     return read_url(f"http://{entry.strip().rstrip('.')}").host
 
 
