@@ -1,4 +1,4 @@
-"""The packs of a first day together, web, sql, documents and skills: what they cost, and tools of one in another's group."""
+"""The packs of a first day together, web, sql, documents and skills: what they cost, and how a skill brings tools."""
 
 import json
 import sqlite3

@@ -32,9 +32,7 @@ def test_counts_what_is_kept_of_all_pages(folder: Path, capsys: pytest.CaptureFi
     assert kept_of(GUIDE.encode()) == Kept(1, 0, 2, 2, 2, 2)
     assert kept_below(folder) == Kept(3, 1, 2, 3, 3, 3)  # a cell of a table has no code block
     assert main([str(folder)]) == 0
-    assert capsys.readouterr().out == (
-        "3 pages, 1 refused: 2 of 3 code blocks (66.7%), 3 of 3 headings (100.0%)\n"
-    )
+    assert capsys.readouterr().out == ("3 pages, 1 refused: 2 of 3 code blocks (66.7%), 3 of 3 headings (100.0%)\n")
 
 
 def test_what_is_lost_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,8 @@
 """What the tools return: records for programs, and how a model reads them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 import attrs
 from attrs import frozen
@@ -31,7 +29,7 @@ class DocumentText:
     next_start: int | None
 
     @classmethod
-    def part(cls, text: str, start: int, most: int) -> DocumentText:
+    def part(cls, text: str, start: int, most: int) -> Self:
         """The part from `start` on. It ends at the end of a line, if there is one in its last fifth.
 
         Raises `ToolError` for a start beyond the end.

@@ -1,7 +1,5 @@
 """The tools for documents."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the tools take and return."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from attrs import frozen

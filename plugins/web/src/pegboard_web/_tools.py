@@ -1,7 +1,5 @@
 """The tools `web_fetch` and `web_search`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.util import find_spec
@@ -42,7 +40,7 @@ class WebTools:
         self._service = None if settings.search is None else _service(settings)
 
     @cached_property
-    def _guard(self) -> Guard:
+    def _guard(self) -> "Guard":
         from pegboard_net import Guard
 
         settings = self._settings
@@ -53,7 +51,7 @@ class WebTools:
         return tuple(map(_host, self._settings.block))
 
     @cached_property
-    def _robots(self) -> Robots:
+    def _robots(self) -> "Robots":
         from pegboard_web._robots import Robots
 
         return Robots(self._guard, self._settings.user_agent)
@@ -121,20 +119,20 @@ class WebTools:
             call.notes.append(Note(read.note, kind="charset"))
         return Kept(found.url, read.title, read.text, found.media_type, found.status)
 
-    async def _judge(self, at: WebUrl) -> None:
+    async def _judge(self, at: "WebUrl") -> None:
         """Raises `RefusedUrlError` for a URL that the program has blocked, or its server asks not to fetch."""
         await self._refuse_blocked(at)
         if self._settings.robots:
             await self._robots.check(at, self._refuse_blocked)
 
-    async def _refuse_blocked(self, at: WebUrl) -> None:
+    async def _refuse_blocked(self, at: "WebUrl") -> None:
         from pegboard_net import RefusedUrlError, redacted
 
         if any(at.host == host or at.host.endswith(f".{host}") for host in self._blocked):
             raise RefusedUrlError(f"{redacted(str(at.url))} is refused: this program fetches nothing from {at.host}.")
 
 
-def _service(settings: Settings) -> Service:
+def _service(settings: Settings) -> "Service":
     from pegboard_web._search import Service
 
     own: Any = {"max_bytes": settings.max_bytes, "timeout": settings.timeout, "user_agent": settings.user_agent}
