@@ -76,10 +76,10 @@ def editable(*members: str) -> list[str]:
     return [argument for member in dict.fromkeys(needed) for argument in ("-e", member)]
 
 
-# In two processes for each processor, since almost half of the time is spent waiting, and in four at most: where there
-# are more processors, they are there for the programs that tests start. Files begin as whole parts, so that their
-# fixtures are made once.
-IN_PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) * 2, 4)), "--dist", "worksteal")
+# In a process more than there are processors, since a good part of the time is spent waiting, and in four at most: each
+# more collects all tests, and where there are more processors, they are there for the programs that tests start. Files
+# begin as whole parts, so that their fixtures are made once.
+IN_PARALLEL = ("--numprocesses", str(min((os.cpu_count() or 1) + 1, 4)), "--dist", "worksteal")
 
 
 def pytest(session: nox.Session, *args: str, success_codes: tuple[int, ...] = (0,)) -> None:

@@ -35,6 +35,7 @@ class TestRevision:
         assert stopped.value.code == 2
         assert f"there is no revision {revision!r}" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_is_unpacked_into_a_folder_that_is_removed(self) -> None:
         with compare.unpacked(compare.commit("HEAD")) as folder:
             assert (folder / "core" / "src" / "pegboard" / "__init__.py").is_file()

@@ -102,6 +102,7 @@ class TestCommand:
         assert self.run(monkeypatch, red=False, alive=0) == 0
         assert re.search(r"^all .* 100\.0%$", capsys.readouterr().out, re.MULTILINE)
 
+    @pytest.mark.slow
     def test_one_alive(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.run(monkeypatch, red=False, alive=1) == 1
         assert "ALIVE _types/json_kinds:" in capsys.readouterr().out

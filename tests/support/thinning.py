@@ -19,5 +19,7 @@ def one_in(number: int, cases: Iterable[Any]) -> list[Any]:
 
 
 def _marked(case: Any, is_slow: bool) -> Any:
+    if is_slow and isinstance(case, type(pytest.param())):
+        return pytest.param(*case.values, marks=[*case.marks, pytest.mark.slow], id=case.id)
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.slow) if is_slow else case

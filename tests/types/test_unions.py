@@ -207,7 +207,7 @@ def test_alternatives_inside_alternatives_are_each_read_once(reading: Toolkit, i
     assert reading.call_sync("read", {"node": chain(tags)}).value == tags[::-1]
 
 
-@pytest.mark.parametrize("wrong", [1.5, True, None, []])
+@pytest.mark.parametrize("wrong", one_in(4, [1.5, True, None, []]))
 def test_what_is_wrong_inside_alternatives_is_found_as_soon(reading: Toolkit, wrong: Any) -> None:
     result = reading.call_sync("read", {"node": chain([wrong, *["x"] * (DEPTH - 1)])})
     assert result.status == "invalid"

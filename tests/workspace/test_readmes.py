@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.thinning import one_in
 from tests.workspace.project import MEMBERS
 
 EXAMPLES = [
@@ -18,7 +19,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
+@pytest.mark.parametrize("code", one_in(4, EXAMPLES))
 def test_example_runs(code: str, tmp_path: Path) -> None:
     script = tmp_path / "example.py"
     script.write_text(code, encoding="utf-8")

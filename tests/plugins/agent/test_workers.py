@@ -203,6 +203,7 @@ def test_turns(place: str) -> None:
     check_turns(place, 30, 0)
 
 
+@pytest.mark.slow
 def test_approvals(place: str) -> None:
     check_approvals(place, 6, 0)
 

@@ -393,6 +393,7 @@ class TestSameFromRunToRun:
         assert len({json.dumps(each).replace("packs0", "") for each in outputs}) == 1
         assert "acorn__roll" in outputs[0][0]
 
+    @pytest.mark.slow
     def test_few(self, tmp_path: Path, here: Path) -> None:
         self.check(tmp_path, here, 3)
 

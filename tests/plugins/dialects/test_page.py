@@ -17,6 +17,7 @@ def test_section_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == page.section()
 
 
+@pytest.mark.slow
 def test_every_dialect_has_its_column() -> None:
     for rows in (page.facets, page.results):
         head, *body = rows()

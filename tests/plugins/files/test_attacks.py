@@ -77,6 +77,7 @@ def test_refusals_say_why(tmp_path: Path, make: Make, engine: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_engines_agree_on_every_attack_and_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its own tree, and both trees go through the same states."""
     sides = []

@@ -211,6 +211,7 @@ class TestCommand:
         assert run(["--mcp", COMMAND]) == 1
         assert "--mcp needs pegboard-mcp; install it: pip install pegboard-mcp" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_imports_nothing_of_mcp_unless_it_is_told_to(self) -> None:
         code = (
             "import sys; from pegboard import Toolkit; from pegboard_inspector._command import toolkit_of\n"

@@ -97,6 +97,7 @@ def test_what_has_changed_is_named(project: pytest.Pytester) -> None:
     assert ran(project) == "RomeRomeRomeplain"
 
 
+@pytest.mark.slow
 def test_the_marker_is_described(project: pytest.Pytester) -> None:
     run(project, "--markers").stdout.fnmatch_lines(["@pytest.mark.tool_cassette(path): *"])
 

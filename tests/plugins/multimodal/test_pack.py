@@ -67,6 +67,7 @@ class TestKeys:
         plugins = plugins_of(toolkit)
         assert KEY not in f"{plugins.settings_of('multimodal')!r} {plugins.settings.effective()!r}"
 
+    @pytest.mark.slow
     def test_the_command_line_names_the_variable(self) -> None:
         for command in ("plugins", "doctor"):
             run = [sys.executable, "-m", "pegboard_cli", command]

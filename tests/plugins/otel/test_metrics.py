@@ -201,6 +201,7 @@ class TestSeries:
         names = {dict(span.attributes or {})["error.type"] for span in collected.spans}
         assert len(names) == MAX_VALUES + 201
 
+    @pytest.mark.slow
     def test_names_of_agents_in_many_toolkits(self, board: Board, collected: Collected) -> None:
         @define
         class Agent:

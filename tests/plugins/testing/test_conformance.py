@@ -255,6 +255,7 @@ class TestFreshInterpreter:
         assert "import strings" in finding.remedy
         assert conformance("dice", budget=47) == []
 
+    @pytest.mark.slow
     def test_order_of_a_set(self, installed: Callable[..., None]) -> None:
         words = [f"word{number}" for number in range(30)]
         source = f'@tool(description=f"Knows {{sorted(set({words!r}), key=hash)}}.")\ndef f(): ...{OFFER}'
@@ -268,6 +269,7 @@ class TestFreshInterpreter:
         assert [each.check for each in found] == ["import"]
         assert "no pytest" in found[0].what
 
+    @pytest.mark.slow
     def test_objects_and_classes(self, installed: Callable[..., None]) -> None:
         source = "class Pack:\n    @hookimpl\n    def provide_tools(self): return []\npack = Pack()\n"
         installed(source + "import site_heavy", site_heavy="")
