@@ -131,7 +131,7 @@ def slow(session: nox.Session) -> None:
 def ray(session: nox.Session) -> None:
     """Run the tests of the pack for Ray in a cluster of two nodes on this machine."""
     session.install(*editable("core", "plugins/process", "plugins/otel", "plugins/ray"), *group("runner", "telemetry"))
-    session.install(*editable("plugins/testing", "plugins/cli"))
+    session.install(*editable("plugins/testing", "plugins/cli", "plugins/code"))
     pytest(session, "-m", "ray", str(Path("tests", "plugins", "ray")), *session.posargs)
 
 

@@ -153,3 +153,15 @@ async def stopped_in_time(call: ToolCall, running: list[asyncio.Task[ToolResult]
 def ran(place: Path) -> dict[int, int]:
     """How often each number did."""
     return dict(Counter(int(each.name.rpartition("-")[0]) for each in place.iterdir()))
+
+
+def test_calls_of_a_program_run_where_their_backend_says(board: Board) -> None:
+    code = pytest.importorskip("pegboard_code")
+    toolkit = board(laborers.add, laborers.task_for_good)
+    toolkit.register(code.CodeMode(toolkit))
+    program = "import asyncio\nsums = await asyncio.gather(*(add(a=n, b=n) for n in range(5)))\nsums"
+    result = toolkit.call_sync("run_code", {"code": program})
+    assert result.data == [0, 2, 4, 6, 8]
+    there = toolkit.call_sync("run_code", {"code": "await task_for_good(number=1)"})
+    assert there.status is Status.SUCCESS
+    assert there.data not in ("", "None", None)
