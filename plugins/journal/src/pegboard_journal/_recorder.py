@@ -349,9 +349,8 @@ def _arguments(record: Record) -> str | None:
 
 
 def _result(record: Record, result: ToolResult) -> str | None:
-    fault = result.error
-    data = fault.message if fault is not None else result.text if result.data is None else result.data
-    return _text(record, "result", result, data)
+    data = result.data if result.error is None else result.error.message
+    return _text(record, "result", result, result.text if data is None else data)
 
 
 def _text(record: Record, name: str, source: Any, data: Any) -> str | None:
