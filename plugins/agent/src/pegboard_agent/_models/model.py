@@ -72,6 +72,9 @@ class Piece(NamedTuple):
     reasoning: str = ""
 
 
+NOTHING: Final = Piece()
+
+
 @final
 class _Written:
     """A text in pieces. It may begin again: then the part that was shown is not shown again."""
@@ -144,20 +147,25 @@ class Reply:
             self._text.restart()
             self._reasoning.restart()
             self._begin()
-            return Piece()
+            return NOTHING
         if (usage := plain.get("usage")) and isinstance(usage, (dict, Mapping)):  # a dict is known at once
             self.usage = usage
-        for choice in (plain.get("choices") or ())[:1]:
-            delta = choice.get("delta") or _numbered(choice.get("message") or {})
-            if delta.get("tool_calls"):
-                self._fragments += _calls(delta)
-            self._own |= delta[PROVIDER] if isinstance(delta.get(PROVIDER), dict) else {}
-            self.finish = choice.get("finish_reason") or self.finish
-            self._is_whole = self._is_whole or bool(choice.get("message"))
-            text = _text(delta.get("content") or delta.get("refusal"))
-            reasoning = _text(delta.get("reasoning_content"))
-            return Piece(self._text.add(text) if text else "", self._reasoning.add(reasoning) if reasoning else "")
-        return Piece()
+        choices = plain.get("choices")
+        if not choices:
+            return NOTHING
+        choice = choices[0]
+        delta = choice.get("delta") or _numbered(choice.get("message") or {})
+        if delta.get("tool_calls"):
+            self._fragments += _calls(delta)
+        if isinstance(own := delta.get(PROVIDER), dict):
+            self._own |= own
+        self.finish = choice.get("finish_reason") or self.finish
+        self._is_whole = self._is_whole or bool(choice.get("message"))
+        text = _text(delta.get("content") or delta.get("refusal"))
+        reasoning = _text(delta.get("reasoning_content"))
+        if not (text or reasoning):
+            return NOTHING
+        return Piece(self._text.add(text) if text else "", self._reasoning.add(reasoning) if reasoning else "")
 
     def message(self, dialect: BoundDialect) -> dict[str, Any]:
         """The message of the response, as the conversation keeps it: each call has an id.

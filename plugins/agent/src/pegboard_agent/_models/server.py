@@ -254,8 +254,9 @@ class ServerModel(ABC):
         """The chunks of an event, or of a whole response. Raises for other data, and for an error."""
         event = self._event(reading, text)
         try:
-            events = reading.events_of(event) if is_whole else (event,)
-            return [chunk for each in events for chunk in reading.read(each)]
+            if not is_whole:
+                return list(reading.read(event))
+            return [chunk for each in reading.events_of(event) for chunk in reading.read(each)]
         except Failure as failure:
             raise Failure(f"{failure}: {self._excerpt(text)!r}") from None
 
