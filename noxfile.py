@@ -26,10 +26,11 @@ PYTHONS = ("3.11", "3.12", "3.13")
 # The core comes first: the packs need it, and it is on no index while it is developed.
 MEMBERS = ("core", *sorted(f"plugins/{pack.parent.name}" for pack in ROOT.glob("plugins/*/pyproject.toml")))
 EXAMPLES = Path("docs", "examples")
-# Extras without which a module of a distribution cannot be imported: fixtures, which only pytest loads, and parsers.
+# Extras without which a module of a distribution cannot be imported: fixtures for pytest alone, parsers, and engines.
 NEEDED_EXTRAS = {
     "plugins/documents": "[pictures,slides,tables]",
     "plugins/journal": "[pytest]",
+    "plugins/sql": "[duckdb,postgres]",
     "plugins/testing": "[pytest]",
 }
 # Members that another one uses as a library; like the core they are on no index.
