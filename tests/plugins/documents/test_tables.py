@@ -48,6 +48,7 @@ HTML = "<table><tr><th>City<th>Days<tr><td>Oslo<td>3<tr><td>Köln<td>12</table>"
         ("a.tsv", "City\tDays\nOslo\t3\nKöln\t12\n".encode(), None),
         ("a.pptx", pptx([("Plan", "a")], ROWS), 2),
     ],
+    ids=["docx", "epub", "html", "csv", "tsv", "pptx"],  # not the contents: an archive has its time in it
 )
 def test_of_other_kinds(toolkit: Toolkit, folder: Path, name: str, content: bytes, page: int | None) -> None:
     (folder / name).write_bytes(content)
