@@ -32,10 +32,8 @@ TABLE: Final = (
     f"CREATE INDEX IF NOT EXISTS pegboard_journal_intents ON pegboard_journal (seq) WHERE status = '{RUNNING}'",
 )
 LAST: Final = "SELECT seq, hash FROM pegboard_journal ORDER BY seq DESC LIMIT 1"
-_INSERT: Final = (
-    f"INSERT INTO pegboard_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))}) "  # noqa: S608
-    f"ON CONFLICT (claim, turn) {_CLAIMED} DO NOTHING RETURNING seq"
-)
+_INSERT: Final = f"INSERT INTO pegboard_journal ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+_CLAIM: Final = f"{_INSERT} ON CONFLICT (claim, turn) {_CLAIMED} DO NOTHING RETURNING seq"
 _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM pegboard_journal AS this"  # noqa: S608 - names of our own
 CURRENT: Final = "NOT EXISTS (SELECT 1 FROM pegboard_journal AS later WHERE later.follows = this.seq)"
 """Of the rows of one call, the last."""
@@ -187,7 +185,10 @@ _FIRST_KEPT: Final = f"SELECT min(seq) FROM pegboard_journal WHERE started >= ? 
 def _added(execute: Execute, seq: int, before: str, row: Row) -> Row | None:
     members = (seq + 1, *row[1:-1])
     row = Row(*members, chained(before, members))
-    return row if execute(_INSERT, row).fetchone() else None
+    if row.claim is None:  # most rows: to return something costs SQLite a table of its own
+        execute(_INSERT, row)
+        return row
+    return row if execute(_CLAIM, row).fetchone() else None
 
 
 def _close(held: list[Any]) -> None:
