@@ -343,7 +343,7 @@ def test_calls_that_take_too_long_end_the_program(mode: str) -> None:
 
 def test_cancelling_ends_the_program(mode: str) -> None:
     if mode == "plain":
-        return
+        pytest.skip("plain code has no task that could be cancelled")
 
     async def main(toolkit: Toolkit, code: str) -> None:
         task = asyncio.create_task(toolkit.call("run_code", {"code": code}))

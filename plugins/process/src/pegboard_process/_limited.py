@@ -90,10 +90,8 @@ def limited(
     """
     if not hasattr(os, "fork"):
         raise PegboardError("limits of memory and time need a system that can fork a process, such as Linux or macOS")
-    place = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    place = _place(function)
     name = place.replace(":", ".")
-    if ":" not in place:
-        raise PegboardError(f"{place!r} is no import string of a function: write package.module:function")
     try:
         content = encoded(data)
     except NotDataError:
@@ -113,6 +111,14 @@ def limited(
             raise
         _idle.keep(template)
         return _value(name, *answer)
+
+
+def _place(function: Callable[[Any], Any] | str) -> str:
+    """The import string of a function. Raises `PegboardError` for a text that is none."""
+    place = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    if ":" not in place:
+        raise PegboardError(f"{place!r} is no import string of a function: write package.module:function")
+    return place
 
 
 def _value(name: str, kind: bytes, content: bytes) -> Any:
