@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast, get_origin
 
 from pegboard._base.errors import PegboardError, RegistrationError
@@ -48,6 +49,7 @@ class ToolDefinition:
         self._lock = threading.RLock() if lazy else None
         self._reading = None if lazy else read(source, name, options, tables)
         self._docstring: Docstring | None = None
+        self._promise: Any = MISSING
         self._plans: dict[ParameterView, CompiledPlan] = {}
         self._renderers: Renderers | None = None
 
@@ -147,9 +149,14 @@ class ToolDefinition:
         return render(embed(root, self.name), request)
 
     def _promised(self) -> TypePlan | None:
-        """How the data of a result travels; None where content is returned, or none is promised."""
-        plan = self.reading.promise
-        return None if plan is None or is_content(plan) else plan
+        """How the data of a result travels; None where nothing or content is promised, or no handler maps it."""
+        if self._promise is MISSING:
+            annotation, plan = self.reading.annotation, None
+            if annotation is not MISSING and annotation is not Any:
+                with suppress(PegboardError, TypeError):
+                    plan = self._tables.types.plan(annotation)
+            self._promise = None if plan is None or is_content(plan) else plan
+        return cast("TypePlan | None", self._promise)
 
     def _returns(self) -> JsonSchema | None:
         """The schema of the data; None where none is promised, or where data is written otherwise than it is read."""

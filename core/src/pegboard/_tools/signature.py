@@ -103,7 +103,7 @@ class TypeTables:
 
 
 class Reading(NamedTuple):
-    """What the source of a tool says: `slots` are the parameters of its `function`, `promise` plans what that returns.
+    """What the source of a tool says: `slots` are the parameters of its `function`, `annotation` what that returns.
 
     `text` is the description where it was written; the docstring counts where it is None. Tools whose schema was
     written have that one, `foreign`, and that of their results in `returns`.
@@ -113,7 +113,6 @@ class Reading(NamedTuple):
     options: ToolOptions
     slots: tuple[ParameterPlan, ...]
     annotation: Any = MISSING
-    promise: TypePlan | None = None
     text: str | None = None
     foreign: ForeignSchema | None = None
     returns: JsonSchema | None = None
@@ -127,7 +126,7 @@ def read_function(function: Callable[..., Any], name: str, options: ToolOptions 
     if options.extended_model is not None:
         slots += added(options.extended_model, slots, tables.types, name)
     annotation = returned if type(returned) is type else streamed(returned)
-    return Reading(function, options, slots, annotation, _promise(annotation, tables))
+    return Reading(function, options, slots, annotation)
 
 
 def _read_signature(
@@ -253,16 +252,6 @@ def _refuse_twins(label: str, slots: list[ParameterPlan]) -> None:
         if other != slot.name:
             both = f"parameters {other!r} and {slot.name!r} are both called {slot.key!r} in the schema"
             raise RegistrationError(f"{label}: {both}; give one of them another Param(name=...)")
-
-
-def _promise(annotation: Any, tables: TypeTables) -> TypePlan | None:
-    """The plan of the return annotation; None where nothing is said or no handler maps it: results need none."""
-    if type(annotation) is not type and annotation in (MISSING, Any):
-        return None
-    try:
-        return tables.types.plan(annotation)
-    except (PegboardError, TypeError):
-        return None
 
 
 def streamed(annotation: Any) -> Any:
