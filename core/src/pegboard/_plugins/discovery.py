@@ -13,7 +13,8 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pegboard._base.effects import tried
@@ -64,7 +65,7 @@ class _Copy:
         self.name = tried(lambda: str(distribution._normalized_name)) or self.place
         self.entry_points = ""
         try:
-            self.entry_points = distribution.read_text("entry_points.txt") or ""
+            self.entry_points = self._read("entry_points.txt")
         except Exception as error:  # noqa: BLE001 - a third party's damaged metadata may raise anything
             unreadable.add(f"{self.place}: entry points cannot be read: {describe_exception(error)}")
 
@@ -74,7 +75,7 @@ class _Copy:
         distribution = self._distribution
         try:
             # Not the library's `metadata`: loading the email package takes longer than everything else here.
-            headers = _headers(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or "")
+            headers = _headers(self._read("METADATA") or self._read("PKG-INFO"))
             lists_them = "requires-dist" in headers or self.place.endswith(_INFO)
             requires = headers.get("requires-dist") if lists_them else distribution.requires
         except Exception:  # noqa: BLE001 - the entry points are known, so the plugin is listed, as one that cannot load
@@ -82,10 +83,26 @@ class _Copy:
         version = headers.get("version", [None])[0]
         return _Facts(headers["name"][0], version, tuple(requires or ())) if "name" in headers else None
 
+    def _read(self, name: str) -> str:
+        """What a file of the metadata says, empty where there is none."""
+        if not isinstance(getattr(self._distribution, "_path", None), Path):  # an archive, or a finder of its own
+            return self._distribution.read_text(name) or ""
+        try:
+            file = os.stat(f"{self.place}/{name}")  # noqa: PTH116 - text
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        return _unchanged(f"{self.place}/{name}", file.st_mtime_ns, file.st_size)
+
     @property
     def release(self) -> tuple[int, ...]:
         """The numbers of its version."""
         return release((self.facts and self.facts.version) or "")
+
+
+@lru_cache(1_000)
+def _unchanged(path: str, time: int, size: int) -> str:
+    """The text of a file, which each toolkit asks for: one of the same time and size is not read again."""
+    return Path(path).read_text(encoding="utf-8")
 
 
 class _Facts(NamedTuple):
@@ -135,6 +152,7 @@ def _installed(unreadable: set[str]) -> Iterator[Any]:
             unreadable.add(f"the import hook {name} stopped listing its distributions early: {reason}")
 
 
+@lru_cache(200)
 def _headers(text: str) -> dict[str, list[Any]]:
     headers: dict[str, list[Any]] = {}
     for line in itertools.takewhile(str.strip, text.splitlines()):
