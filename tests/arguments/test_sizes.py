@@ -133,7 +133,7 @@ def test_surplus_keys_are_explained_up_to_a_number(board: Toolkit, name: str) ->
 def test_repairs_are_bounded(board: Toolkit) -> None:
     few = board.call_sync("several", {"x": ["1"] * (MOST_REPAIRS - 1)})
     assert few.status == "success"
-    for sent in ({"x": ["1"] * 300_000}, json.dumps({"x": ["1"] * 300_000})):
+    for sent in ({"x": ["1"] * 50_000}, json.dumps({"x": ["1"] * 50_000})):
         status, entered = work(board, "several", sent)
         assert status == "invalid"
         assert entered < 200 * MOST_REPAIRS

@@ -63,7 +63,7 @@ TOOLS = [plain, timed, locked, patient, waits, listens, reports, yields, yields_
 
 
 @each_caller
-@pytest.mark.parametrize("used", one_in(2, TOOLS), ids=lambda each: each.__name__)
+@pytest.mark.parametrize("used", one_in(4, TOOLS), ids=lambda each: each.__name__)
 def test_of_one_call(toolkit: Toolkit, used: object, caller: str) -> None:
     (made,) = toolkit.register(used)
     assert not held_in_circles(lambda: CALLERS[caller](toolkit, made.name, {"a": 1}))

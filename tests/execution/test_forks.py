@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from tests.support.thinning import one_in
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 PROGRAM = """
@@ -86,7 +88,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", one_in(2, CASES))
 def test_a_toolkit_works_in_the_child_and_in_the_parent(case: str) -> None:
     program = f"{PROGRAM}\n{textwrap.dedent(CASES[case])}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)

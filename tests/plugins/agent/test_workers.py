@@ -200,7 +200,7 @@ def check_turns(place: str, number: int, kills: int) -> None:
 
 
 def test_turns(place: str) -> None:
-    check_turns(place, 30, 0)
+    check_turns(place, 9, 0)
 
 
 @pytest.mark.slow

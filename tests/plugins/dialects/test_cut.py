@@ -8,6 +8,7 @@ import pytest
 
 from pegboard import Status, ToolCall, Toolkit, tool
 from tests.plugins.dialects.test_streams import FORMATS
+from tests.support.thinning import one_in
 
 Finish = Callable[[Any, str], Any]
 
@@ -135,7 +136,7 @@ def check_refused(disk: Disk, name: str, call: ToolCall) -> None:
 
 @whole_and_streamed
 @with_and_without_arguments
-@pytest.mark.parametrize(("name", "reason"), CUTTING)
+@pytest.mark.parametrize(("name", "reason"), one_in(2, CUTTING))
 def test_the_last_call_of_a_response_that_was_cut(
     disk: Disk, name: str, reason: str, arguments: dict[str, str], streamed: bool
 ) -> None:

@@ -47,7 +47,7 @@ def test_there_are_enough_attacks() -> None:
     assert len(paths) == len(set(paths)) >= 150
 
 
-@pytest.mark.parametrize("tool", one_in(2, TOOLS))
+@pytest.mark.parametrize("tool", one_in(3, TOOLS))
 def test_no_tool_leaves_the_directory(tool: str, tmp_path: Path, make: Make) -> None:
     root = hostile.build(tmp_path)
     tools = make(root)

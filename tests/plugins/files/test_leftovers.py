@@ -237,7 +237,6 @@ class TestPlace:
         self, base: Path, seen: list[list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The file goes into the directory that was opened, wherever that is now, and not into another of its name."""
-
         (base / "other").mkdir()
 
         def replace(*arguments: Any, **options: Any) -> None:

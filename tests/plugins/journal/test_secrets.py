@@ -29,6 +29,7 @@ from pegboard_journal import Journal
 from pegboard_journal._command import run
 from tests.plugins.journal.desk import url_of
 from tests.support.secrets import FORMS, SECRET, leaked
+from tests.support.thinning import one_in
 
 
 def _raising(error: type[Exception]) -> Callable[[str], Any]:
@@ -118,7 +119,7 @@ def act_in(toolkit: Toolkit, form: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["redacted", pytest.param("digest", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", one_in(3, WAYS))
 def test_what_a_tool_does_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str, content: str) -> None:
     with board(tmp_path, WAYS[way], Secret(SECRET), content) as toolkit:
         for form in FORMS:
@@ -130,7 +131,7 @@ def test_what_a_tool_does_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("content", ["redacted", pytest.param("digest", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", one_in(3, WAYS))
 def test_what_a_tool_does_with_one_that_is_computed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str, content: str
 ) -> None:

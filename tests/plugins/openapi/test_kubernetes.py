@@ -44,6 +44,13 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def api(server: Server) -> OpenApi:
+    """A part of it: to read all takes seconds."""
+    paths = ["/api/v1/namespaces/{namespace}/pods*", "/apis/apps/v1/namespaces/{namespace}/statefulsets*"]
+    return OpenApi(document(), server.url, name="kubernetes", api_key=KEY, paths=paths)
+
+
+@pytest.fixture(scope="module")
+def whole(server: Server) -> OpenApi:
     return OpenApi(document(), server.url, name="kubernetes", api_key=KEY)
 
 
@@ -54,17 +61,25 @@ def board(api: OpenApi) -> Iterator[Toolkit]:
         yield toolkit
 
 
+@pytest.fixture(scope="module")
+def whole_board(whole: OpenApi) -> Iterator[Toolkit]:
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register(whole)
+        yield toolkit
+
+
 def identity(tool: Any) -> str:
     """The operationId of a tool, whose name on the board has at most 64 characters."""
     return str(tool.source_name or tool.name)
 
 
 @pytest.mark.slow
-def test_every_operation_is_a_tool(api: OpenApi, board: Toolkit) -> None:
-    assert board.problems == []
-    assert sorted(map(identity, board)) == sorted(described["operationId"] for _, _, described, _ in operations())
-    assert len(board) == 1_014
-    assert all(len(json.dumps(tool.parameters, separators=(",", ":"))) <= MAX_SCHEMA for tool in api.tools())
+def test_every_operation_is_a_tool(whole: OpenApi, whole_board: Toolkit) -> None:
+    assert whole_board.problems == []
+    names = sorted(described["operationId"] for _, _, described, _ in operations())
+    assert sorted(map(identity, whole_board)) == names
+    assert len(whole_board) == 1_014
+    assert all(len(json.dumps(tool.parameters, separators=(",", ":"))) <= MAX_SCHEMA for tool in whole.tools())
 
 
 def wrong(asked: Asked, path: str, parameters: list[Any], arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -104,12 +119,13 @@ def problems(server: Server, api: OpenApi, board: Toolkit, step: int) -> list[st
 
 
 def test_some_operations(server: Server, api: OpenApi, board: Toolkit) -> None:
-    assert problems(server, api, board, 67) == []
+    assert len(board) > 30
+    assert problems(server, api, board, 3) == []
 
 
 @pytest.mark.slow
-def test_every_operation(server: Server, api: OpenApi, board: Toolkit) -> None:
-    assert problems(server, api, board, 1) == []
+def test_every_operation(server: Server, whole: OpenApi, whole_board: Toolkit) -> None:
+    assert problems(server, whole, whole_board, 1) == []
 
 
 def test_a_wrong_request_would_be_seen(server: Server, board: Toolkit) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pegboard import ExecutionPolicy, Status, Toolkit
 from pegboard_process import UnexpectedAnswerError
 from tests.plugins.process import forgers
+from tests.support.thinning import one_in
 from tests.support.waiting import eventually, within
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for pipes in /proc")
@@ -127,7 +128,7 @@ class TestOutOfTurn:
 
 
 class TestAnswersAreData:
-    @pytest.mark.parametrize("name", forgers.values())
+    @pytest.mark.parametrize("name", one_in(2, forgers.values()))
     def test_that_are_what_they_are_in_a_thread(self, shared: Toolkit, name: str) -> None:
         there, here = (shared.call_sync(each, {"name": name}) for each in ("give", "give_here"))
         assert (there.status, there.text, there.content) == (here.status, here.text, here.content)

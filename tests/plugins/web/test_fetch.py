@@ -12,6 +12,7 @@ from pegboard import SettingsError, Toolkit
 from tests.plugins.net.servers import Server, answer, redirect
 from tests.plugins.net.spellings import HOSTS, PRIVATE, TRICKS
 from tests.plugins.web.desk import board, fetch, html, page
+from tests.support.thinning import one_in
 
 LINES = "".join(f"<p>Line {number} of many.</p>" for number in range(500))
 
@@ -176,13 +177,13 @@ def is_refused(text: str) -> bool:
 
 
 class TestWhere:
-    @pytest.mark.parametrize("host", [*PRIVATE[:40], *HOSTS[:60]])
+    @pytest.mark.parametrize("host", one_in(3, [*PRIVATE[:40], *HOSTS[:60]]))
     def test_private_addresses_are_refused_in_every_spelling(self, host: str) -> None:
         with board(allow=[], robots=False) as toolkit:
             host = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
             assert is_refused(fetch(toolkit, f"http://{host}/").text)
 
-    @pytest.mark.parametrize("url", TRICKS[:40])
+    @pytest.mark.parametrize("url", one_in(2, TRICKS[:40]))
     def test_tricks(self, url: str) -> None:
         with board(allow=[], robots=False) as toolkit:
             assert is_refused(fetch(toolkit, url).text)
