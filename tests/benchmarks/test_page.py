@@ -101,7 +101,7 @@ class TestPacks:
         assert names == [pack.name for pack in PACKS]
 
     def test_what_every_pack_brings_is_there_once(self) -> None:
-        overview = page.PACKS.read_text(encoding="utf-8").partition("<!-- begin: packs -->")[0]
+        overview = page.PACKS.read_text(encoding="utf-8").partition("## What is loaded")[0]
         assert re.findall(r"^\| `([\w-]+)` \|", overview, re.MULTILINE) == [pack.name for pack in PACKS]
 
     @each_pack
