@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("pegboard_dataclasses")
 pytest.importorskip("pydantic")
 
-from tests.types.transcripts import SETS, outcomes, recorded, reported
+from tests.types.transcripts import SETS, outcomes, recorded, reported, table
+from tests.workspace.project import ROOT
 
 ALL = [*recorded(), *reported()]
 
@@ -35,3 +36,7 @@ def test_each_names_its_source() -> None:
 def test_no_two_sets_share_calls() -> None:
     assert len(SETS) == 2
     assert not {call.source for call in recorded()} & {call.source for call in reported()}
+
+
+def test_page_about_types_shows_how_they_end() -> None:
+    assert table() in (ROOT / "docs" / "types.md").read_text(encoding="utf-8")
