@@ -171,10 +171,14 @@ def rooms(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation into docs/.site; a broken link or anchor fails. Models find `llms.txt` there."""
+    """Build the documentation into docs/.site; a broken link or anchor fails. Models find `llms.txt` there.
+
+    Then print how many words each page of users has, and how hard it is to read.
+    """
     session.install(*group("docs"))
     session.run("zensical", "build", "--strict", "--clean", "--config-file", str(Path("docs", "mkdocs.yml")))
     session.run("python", "-m", "tests.docs.llms", str(Path("docs", ".site")))
+    session.run("python", "-m", "tests.docs.words")
 
 
 @nox.session(reuse_venv=False)

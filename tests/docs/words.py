@@ -1,7 +1,7 @@
 """How long the pages are and how hard to read: `python -m tests.docs.words`.
 
 Counted are the README and the pages of users: all but those of maintainers (docs/internals), the reference, which is
-made from docstrings, and the READMEs of examples. Code blocks are not words, cells of tables are.
+made from docstrings and from what tests know of types, and the READMEs of examples. Code blocks are not words, cells of tables are.
 The grade is that of Flesch and Kincaid (1975): years of school that a reader needs.
 """
 
@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.workspace.project import ROOT
-
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 USERS = [
     ROOT / "README.md",
