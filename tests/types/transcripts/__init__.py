@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -141,22 +140,3 @@ def outcomes(reader: str, calls: Iterator[Call]) -> Iterator[tuple[Call, Outcome
         for call in calls:
             ended = outcome(call, READERS[reader](call, toolkit))
             yield call, "as meant" if call.meant is None and ended == "refused" else ended
-
-
-def table() -> str:
-    """The table of the page about types: how many calls of each set end how."""
-    lines = ["| calls | read by | as meant | refused | accepted wrongly |", "|---|---|---|---|---|"]
-    for reader in READERS:
-        counts = {name: Counter(ended for _, ended in outcomes(reader, calls())) for name, calls in SETS.items()}
-        counts["all"] = sum(counts.values(), Counter[Outcome]())
-        for name, found in counts.items():
-            share = f"{found['as meant'] / found.total():.1%}".replace("%", " %")
-            cells = [
-                f"{found.total()} {name}",
-                reader,
-                f"{found['as meant']} ({share})",
-                found["refused"],
-                found["wrongly"],
-            ]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
