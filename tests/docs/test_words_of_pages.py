@@ -32,6 +32,7 @@ def test_command_prints_a_line_for_each_page(capsys: pytest.CaptureFixture[str])
 
 def test_code_is_not_counted_and_tables_are(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("Three plain words.\n\n```sh\nnot these\n```\n\n| a | [two words](b.md) |\n|---|---|\n", encoding="utf-8")
+    text = "Three plain words.\n\n```sh\nnot these\n```\n\n| a | [two words](b.md) |\n|---|---|\n"
+    page.write_text(text, encoding="utf-8")
     assert words.words(page) == 6
     assert [len(each) for each in words.sentences(page)] == [3]

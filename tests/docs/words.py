@@ -1,7 +1,8 @@
 """How long the pages are and how hard to read: `python -m tests.docs.words`.
 
 Counted are the README and the pages of users: all but those of maintainers (docs/internals), the reference, which is
-made from docstrings and from what tests know of types, and the READMEs of examples. Code blocks are not words, cells of tables are.
+made from docstrings and from the tests' table of types, and the READMEs of examples. Code blocks are not words, cells
+of tables are.
 The grade is that of Flesch and Kincaid (1975): years of school that a reader needs.
 """
 
