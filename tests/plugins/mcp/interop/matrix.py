@@ -83,9 +83,9 @@ REASONS = {
 PAGE = ROOT / "docs" / "packs" / "mcp-clients.md"
 PAGE_TEXT = """# MCP clients
 
-These clients read the answers of a [served toolkit](mcp-serving.md) as the toolkit meant them, over stdio and over HTTP:
-the content, the data and `isError` are the same, and nothing is raised. A framework for agents also has to make
-something of each answer for its model.
+These clients read the answers of a [served toolkit](mcp-serving.md) as the toolkit meant them, over stdio and HTTP: the
+content, the data and `isError` are the same, and nothing is raised. A framework for agents also has to make something
+of each answer for its model.
 
 | client | protocol |
 |---|---|
@@ -95,8 +95,8 @@ Tried were {tools} tools, one for each kind of answer, and a page, resources and
 
 {names}.
 
-`task` and `task_that_asks` belong to a server behind the toolkit that runs them as tasks. `scoped` needs a scope that no
-caller has: the call is refused, over HTTP with 403, and the next call is answered.
+`task` and `task_that_asks` belong to a server behind the toolkit that runs them as tasks. `scoped` needs a scope that
+no caller has: the call is refused, over HTTP with 403, and the next call is answered.
 
 ## Exceptions
 
