@@ -91,12 +91,9 @@ of each answer for its model.
 |---|---|
 {clients}
 
-Tried were {tools} tools, one for each kind of answer, and a page, resources and a prompt:
-
-{names}.
-
-`task` and `task_that_asks` belong to a server behind the toolkit that runs them as tasks. `scoped` needs a scope that
-no caller has: the call is refused, over HTTP with 403, and the next call is answered.
+Tried were {tools} tools, one for each kind of answer, and a page, resources and a prompt. `task` and `task_that_asks`
+belong to a server behind the toolkit that runs them as tasks. `scoped` needs a scope that no caller has: the call is
+refused, over HTTP with 403, and the next call is answered.
 
 ## Exceptions
 
@@ -242,7 +239,6 @@ def page() -> str:
     return PAGE_TEXT.format(
         clients="\n".join(_clients()),
         tools=sum(METHOD not in each[0] for each in EXPECTED.values()),
-        names=", ".join(name if METHOD in EXPECTED[name][0] else f"`{name}`" for name in EXPECTED),
         exceptions="\n".join(_exceptions()),
         few=len(FEW),
     )
