@@ -169,8 +169,8 @@ def section() -> str:
 {table(facets())}
 ### Of a schema
 
-`openai` and `openai-responses` without strict, `anthropic` without strict, `dashscope` and `mcp` get it as it is
-written. "In words" is in the description, as in `Forecast days {{default: 3}}`.
+All formats but `gemini` get a schema as it is written, unless it is strict. "In words" is in the description, as in
+`Forecast days {{default: 3}}`.
 
 {table(schemas())}
 ### Of a result
