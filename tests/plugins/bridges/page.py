@@ -27,26 +27,16 @@ def found() -> dict[str, Any]:
 
 
 def rendered(known: Mapping[str, Any]) -> str:
-    """The table and what it does not keep."""
-    return "\n".join(["", *_table(known), "", "What is lost, and why:", "", *_losses(known), ""])
+    """The table: for each framework what a call costs, and what it does not keep."""
+    return "\n".join(["", "| framework | cost | not kept, and why |", "|---|---|---|", *_rows(known), ""])
 
 
-def _table(known: Mapping[str, Any]) -> Iterator[str]:
-    yield "| framework | " + " | ".join(PROPERTIES) + " | cost |"
-    yield "|---" * (len(PROPERTIES) + 2) + "|"
+def _rows(known: Mapping[str, Any]) -> Iterator[str]:
     for framework, row in sorted(known.items()):
-        cells = ("lost" if row["cells"][name] else "kept" for name in PROPERTIES)
+        lost = {name: row["cells"][name] for name in PROPERTIES if row["cells"][name]}
+        reasons = [f"{name}: {reason}" for name, reason in (*lost.items(), *sorted(row["also"].items()))]
         cost = f"{row['cost']:.2f}" if "cost" in row else "-"
-        yield f"| `{framework}` ({row['version']}) | " + " | ".join(cells) + f" | {cost} |"
-
-
-def _losses(known: Mapping[str, Any]) -> Iterator[str]:
-    for framework, row in sorted(known.items()):
-        for name in PROPERTIES:
-            if row["cells"][name]:
-                yield f"- `{framework}`, {name}: {row['cells'][name]}."
-        for name, said in sorted(row["also"].items()):
-            yield f"- `{framework}`, {name}: {said}."
+        yield f"| `{framework}` ({row['version']}) | {cost} | {' <br>'.join(reasons)} |"
 
 
 def page_with(known: Mapping[str, Any]) -> str:

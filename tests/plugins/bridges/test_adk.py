@@ -46,8 +46,8 @@ class Stage(frameworks.Stage):
     distribution = "google-adk"
     blocks: ClassVar = True
     losses: ClassVar = {
-        "progress": "a tool of ADK tells nothing before its result, but in live sessions",
-        "cost": "of a coroutine function; a plain one blocks the loop of ADK, and costs 1.3 in a thread of the board",
+        "progress": "a running tool of ADK reports nothing, except in live sessions",
+        "cost": "of a coroutine function; a plain one costs 1.3 in a thread of the toolkit, and blocks the loop in ADK",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

@@ -47,7 +47,7 @@ class Stage(frameworks.Stage):
     framework = "agentscope"
     distribution = "agentscope"
     losses: ClassVar = {
-        "progress": "what a tool tells on its way becomes part of its result",
+        "progress": "it becomes part of the result",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

@@ -50,9 +50,9 @@ class Stage(frameworks.Stage):
     distribution = "crewai"
     batch = 4  # of one agent, which stops where the same call comes five times
     losses: ClassVar = {
-        "required": "schemas are strict: every parameter is required, and the model has to say the default",
-        "images": "what a tool gives is text",
-        "approval": "there is none for single calls but the board's own",
+        "required": "schemas are strict: every parameter is required, and the model has to repeat defaults",
+        "images": "a result is text",
+        "approval": "only the session's approver decides on single calls",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

@@ -55,8 +55,8 @@ class Stage(frameworks.Stage):
     framework = "haystack"
     distribution = "haystack-ai"
     losses: ClassVar = {
-        "names": "a tool with a parameter `streaming_callback` gets the model's value as it, and tells of no progress",
-        "status": "a toolset gives what a tool says as a text like any other",
+        "names": "a parameter `streaming_callback` gets the model's value, and its tool reports no progress",
+        "status": "an error is a text like any other",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

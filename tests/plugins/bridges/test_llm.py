@@ -43,8 +43,8 @@ class Stage(frameworks.Stage):
     framework = "llm"
     distribution = "llm"
     losses: ClassVar = {
-        "progress": "llm has no channel for what a running tool tells",
-        "status": "a tool of llm that fails gives a text like any other",
+        "progress": "llm has no channel for it",
+        "status": "an error is a text like any other",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

@@ -51,8 +51,8 @@ class Stage(frameworks.Stage):
     framework = "openai_agents"
     distribution = "openai-agents"
     losses: ClassVar = {
-        "progress": "the SDK has no channel for what a running tool tells",
-        "status": "a tool of the SDK that fails gives a text like any other",
+        "progress": "the SDK has no channel for it",
+        "status": "an error is a text like any other",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

@@ -51,13 +51,13 @@ class Stage(frameworks.Stage):
     distribution = "smolagents"
     has_async = False
     losses: ClassVar = {
-        "types": "a parameter has types of JSON, so a union is shown as their list, and no member of it in full",
-        "images": "what a tool gives is one value, and no model is shown an image of a tool",
-        "progress": "there is no channel for what a running tool tells",
-        "approval": "there is none but the board's own",
-        "names": "`sanitize_inputs_outputs` is its own: a parameter of that name is shown with an underscore more",
-        "spaces": "those around a text are taken off",
-        "status": "a tool that fails gives a text like any other",
+        "types": "a union is shown as a list of JSON types, without details",
+        "images": "no model is shown an image of a tool",
+        "progress": "there is no channel for it",
+        "approval": "only the session's approver decides",
+        "names": "a parameter `sanitize_inputs_outputs` is shown with an underscore more",
+        "spaces": "spaces around a text are removed",
+        "status": "an error is a text like any other",
     }
 
     def run(self, source: Toolkit | Session, calls: Iterable[ToolCall], approve: bool = True) -> Run:

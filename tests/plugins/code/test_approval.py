@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pegboard import Approval, ApprovalRequest, Guard, Status, Toolkit, Verdict, hookimpl
+from pegboard import Approval, ApprovalRequest, Guard, Status, Suspend, Toolkit, Verdict, hookimpl
 from pegboard_code import CodeMode
 from tests.plugins.code.desk import MODES, Tools, coded, ran
 
@@ -20,6 +20,8 @@ class Approver:
 
     def __call__(self, request: ApprovalRequest) -> Any:
         self.requests.append(request)
+        if isinstance(self.answer, Suspend):
+            raise self.answer
         return self.answer
 
     @property
@@ -123,3 +125,20 @@ class TestWholeProgram:
             toolkit.register(Tools(), CodeMode(toolkit, approve="program"))
             ran(toolkit, "await send_mail(to='a')", mode)
         assert approver.asked == ["run_code", "send_mail"]
+
+
+def test_an_agent_parks_until_a_person_has_approved_the_program() -> None:
+    from pegboard_agent import Agent, OpenAIChat
+    from pegboard_testing import ScriptedServer
+
+    tools, approver = Tools(), Approver(Suspend("a person has to decide"))
+    replies = [("run_code", {"code": TWO}), "Sent."]
+    with coded(tools, approver, approve="program") as toolkit, ScriptedServer(*replies) as server:
+        model = OpenAIChat("scripted", base_url=server.url, api_key="none")
+        agent = Agent("clerk", model, toolkit.view(include="run_code"))
+        assert len(agent.call_sync("Write to both.").parked) == 1
+        assert tools.sent == []
+        approver.answer = True
+        assert agent.call_sync().text == "Sent."
+    assert approver.asked == ["run_code", "run_code"]
+    assert tools.sent == ["a", "b"]

@@ -44,7 +44,7 @@ def keyword_cell(schema: Mapping[str, Any], member: str, keyword: str) -> str:
         return "kept"
     words = f"{keyword}:" in said.get("description", "")
     if keyword == "const" and "enum" in said:
-        return "an enum of one, and in words" if words else "an enum of one"
+        return "an enum, and in words" if words else "an enum"
     return "in words" if words else "lost"
 
 
@@ -59,7 +59,7 @@ def open_cell(name: str, strict: bool) -> str:
         return "kept"
     (definition,) = definitions(toolkit_of(count), name, strict)
     kept = definition.get("function", definition).get("strict")
-    return "kept" if kept else "the tool goes without strict"
+    return "kept" if kept else "sent without strict"
 
 
 def schemas() -> Iterator[tuple[str, ...]]:
@@ -91,7 +91,7 @@ def strict_cell(name: str, said: str) -> str:
 FACETS: dict[str, Callable[[str, str], str]] = {
     "`strict`": strict_cell,
     "`examples`": lambda name, said: "`input_examples`" if "input_examples" in said else "no",
-    "`defer`": lambda name, said: "`defer_loading`, with the provider's search" if "defer_loading" in said else "no",
+    "`defer`": lambda name, said: "`defer_loading`" if "defer_loading" in said else "no",
     "schema of results": lambda name, said: next(
         (f"`{each}`" for each in ("output_schema", "outputSchema", "response_json_schema") if each in said), "no"
     ),
@@ -137,7 +137,7 @@ def block_cell(name: str, block: Block) -> str:
             if any(each in said for each in contents):
                 return "its text"
         elif any(each in said for each in payloads | contents):
-            return f"`{holder}`{', in a user message afterwards' if name == 'openai' and later else ''}"
+            return f"`{holder}`{', in a user message' if name == 'openai' and later else ''}"
     return "text" if block.text else "in words"
 
 
@@ -169,8 +169,8 @@ def section() -> str:
 {table(facets())}
 ### Of a schema
 
-`openai` and `openai-responses` without strict, `anthropic` without strict, `dashscope` and `mcp` get it as it is
-written. "In words" is in the description, as in `Forecast days {{default: 3}}`.
+All formats but `gemini` get a schema as it is written, unless it is strict. "In words" is in the description, as in
+`Forecast days {{default: 3}}`.
 
 {table(schemas())}
 ### Of a result

@@ -285,7 +285,7 @@ class TestServed:
         assert heard[:3] == ["it begins", "one", "two"]
 
     def test_the_sdk_has_no_tasks_for_servers(self) -> None:
-        """Where this fails, a release of the SDK has them: look at what it offers, and at `docs/packs/mcp.md`."""
+        """Where this fails, a release of the SDK has them: look at it, and at `docs/packs/mcp-serving.md`."""
         from mcp import server
 
         assert [method for method in SPEC_CLIENT_METHODS if method.startswith("tasks/")] == []

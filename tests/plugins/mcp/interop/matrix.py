@@ -65,10 +65,10 @@ ENVIRONMENTS = {
 ERAS = ("2026-07-28", "2025-11-25")
 STDIO = (sys.executable, str(HERE / "fixture.py"), "stdio")
 # What a client reads otherwise, for reasons of its own: by title, era, transport and tool.
-LARGE = "raises: its reader takes no event of more than 1 MiB"
-ENDS = "raises, and so do all later calls: its connection ends with HTTP 403"
-UNASKED = "says that it cannot be asked anything, and is told so"
-AUDIO = "raises: it has no way to show a model audio"
+LARGE = "it raises: its reader takes no event over 1 MiB"
+ENDS = "it raises, and so do all later calls: its connection ends with HTTP 403"
+UNASKED = "it says that it cannot ask the user, and reads an error"
+AUDIO = "it raises: it cannot show audio to a model"
 BOTH = ("stdio", "http")
 ASKING = ("approved", "asks", "asks_with_a_form", "task_that_asks")
 REASONS = {
@@ -81,20 +81,32 @@ REASONS = {
     **{("inspector 2.12", era, "http", name): UNASKED for era in ERAS for name in ASKING},
 }
 PAGE = ROOT / "docs" / "packs" / "mcp-clients.md"
-INTRODUCTION = """# MCP clients
+PAGE_TEXT = """# MCP clients
 
-One board with {tools} tools, a tool for every kind of answer, and with a page, resources and a prompt, in front of
-other people's clients: in both eras of the protocol, over stdio and over HTTP. "same" means that over both the client
-reads the content, the data and `isError` as the board meant them, and raises nothing. Whatever is said instead lies
-with the client. `task` and `task_that_asks` are tools of a server behind the board, which runs them as tasks: to the
-client they are calls. `scoped` needs a scope that no caller has: it is listed with the scope in its `_meta`, the call
-is refused, over HTTP by 403, and the next call is answered. Of the frameworks for agents counts what they read, and
-that they raise nothing when they make something of it for a model. The inspector is its command line, which starts the
-board for every call anew: over stdio it is asked for {few} of the tools.
+These clients read the answers of a [served toolkit](mcp-serving.md) as the toolkit meant them, over stdio and HTTP: the
+content, the data and `isError` are the same, and nothing is raised. A framework for agents also has to make something
+of each answer for its model.
 
-This page is written by `python -m tests.plugins.mcp.interop.matrix --write`; the slow part of the tests runs every
-cell. The tools are in `tests/plugins/mcp/interop/fixture.py`.
+| client | protocol |
+|---|---|
+{clients}
 
+Tried were {tools} tools, one for each kind of answer, and a page, resources and a prompt. `task` and `task_that_asks`
+belong to a server behind the toolkit that runs them as tasks. `scoped` needs a scope that no caller has: the call is
+refused, over HTTP with 403, and the next call is answered.
+
+## Exceptions
+
+The reason lies with the client in each case.
+
+| client | protocol | over | tool | what happens |
+|---|---|---|---|---|
+{exceptions}
+
+The inspector is its command line. It starts the server anew for every call, so over stdio only {few} tools are tried.
+
+`python -m tests.plugins.mcp.interop.matrix --write` writes this page, and the slow tests run every case. The tools are
+in `tests/plugins/mcp/interop/fixture.py`.
 """
 
 
@@ -224,24 +236,27 @@ def unexpected(column: Column, transport: str, *target: str) -> dict[str, str]:
 
 def page() -> str:
     """The page of the documentation."""
-    heads = [f"{column.title}, {column.era}" for column in COLUMNS]
-    lines = [f"| tool or request | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
-    for name in EXPECTED:
-        cells = [_cell(column, name) for column in COLUMNS]
-        label = name if METHOD in EXPECTED[name][0] else f"`{name}`"
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    return (
-        INTRODUCTION.format(tools=sum(METHOD not in each[0] for each in EXPECTED.values()), few=len(FEW))
-        + "\n".join(lines)
-        + "\n"
+    return PAGE_TEXT.format(
+        clients="\n".join(_clients()),
+        tools=sum(METHOD not in each[0] for each in EXPECTED.values()),
+        exceptions="\n".join(_exceptions()),
+        few=len(FEW),
     )
 
 
-def _cell(column: Column, name: str) -> str:
-    stdio, http = (REASONS.get((column.title, column.era, way, name), "") for way in BOTH)
-    if stdio == http:
-        return stdio or "same"
-    return "; ".join(f"{way}: {why}" for way, why in (("stdio", stdio), ("http", http)) if why)
+def _clients() -> Iterator[str]:
+    """A row for each client, with the versions of the protocol that it is tried in."""
+    for title in dict.fromkeys(column.title for column in COLUMNS):
+        yield f"| {title} | {', '.join(column.era for column in COLUMNS if column.title == title)} |"
+
+
+def _exceptions() -> Iterator[str]:
+    """A row for what each client reads otherwise, with the protocols, transports and tools where it does."""
+    for title, why in dict.fromkeys((key[0], why) for key, why in REASONS.items()):
+        where = [key[1:] for key, reason in REASONS.items() if (key[0], reason) == (title, why)]
+        eras, ways, names = (list(dict.fromkeys(column)) for column in zip(*where, strict=True))
+        tools = ", ".join(f"`{name}`" for name in names)
+        yield f"| {title} | {', '.join(eras)} | {', '.join(ways)} | {tools} | {why} |"
 
 
 def main() -> int:
