@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec as find
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from pegboard import Toolkit
-from pegboard_documents import DocumentTools
+from pegboard_documents import DocumentTools, _tools
 from tests.plugins.documents.desk import board, docx, pdf, pptx, read, refused
 
 TOOLS = ["document_read", "document_info", "document_tables", "document_images"]
@@ -54,7 +55,7 @@ def test_a_directory_that_is_missing(tmp_path: Path) -> None:
 
 class TestWithoutExtras:
     @pytest.fixture(autouse=True)
-    def none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         missing = ("pptx", "pdfplumber", "pypdfium2")
 
         def found(name: str, *more: Any) -> Any:
@@ -62,6 +63,9 @@ class TestWithoutExtras:
 
         for module in ("_tools", "_reading"):
             monkeypatch.setattr(f"pegboard_documents.{module}.find_spec", found)
+        _tools._has.cache_clear()
+        yield
+        _tools._has.cache_clear()
 
     def test_it_says_what_to_install(self, tmp_path: Path) -> None:
         with board(tmp_path) as toolkit:

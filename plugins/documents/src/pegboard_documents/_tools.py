@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from threading import Lock
 from typing import Annotated, Any, Final
@@ -177,6 +178,7 @@ def _check_place(kind: str, page: int | None, sheet: str | None) -> None:
         raise ToolError(f"a document of the kind {kind} has no sheets: leave sheet out")
 
 
+@cache  # to look for modules that are not there takes longer than to make the tools
 def _has(extra: str) -> bool:
     return all(find_spec(module) is not None for module in _EXTRAS[extra][1])
 
