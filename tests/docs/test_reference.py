@@ -1,10 +1,11 @@
-"""Every public name has an entry, every option a row, every page its place in the navigation."""
+"""Every public name has an entry, every parameter and option a row, every page its place in the navigation."""
 
 import importlib
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any, get_overloads
 
 import pytest
@@ -19,6 +20,55 @@ ENTRIES = [
     for entry in re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 ]
 MODULES = [entry for entry in ENTRIES if entry.rpartition(".")[0] != "pegboard" or entry == "pegboard.inspection"]
+
+
+# From so many parameters on a method has a table, as each class and function has from one.
+MANY = 3
+
+
+def public_objects() -> dict[str, Any]:
+    """What the reference shows, by the place where it is defined: a name may be on two pages."""
+    modules = [importlib.import_module(entry) for entry in MODULES]
+    shown = [getattr(pegboard, entry.partition(".")[2]) for entry in ENTRIES if entry not in MODULES]
+    shown += [getattr(module, name) for module in modules for name in module.__all__]
+    # The hooks of a pack are for the toolkit; hooks.md describes them.
+    own = [each for each in shown if inspect.isroutine(each) or inspect.isclass(each)]
+    return {f"{each.__module__}.{each.__qualname__}": each for each in own if not hasattr(each, "pegboard_impl")}
+
+
+def constructor(cls: type) -> Any:
+    """What makes an object of a class, where the class defines it itself."""
+    if issubclass(cls, Enum) or getattr(cls, "_is_protocol", False):
+        return None
+    return vars(cls).get("__init__", vars(cls).get("__new__"))
+
+
+def parameters(function: Any) -> list[str]:
+    """Names as a docstring has them."""
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls", "_cls")]
+
+
+def rows(documented: Any) -> list[str]:
+    """Names of the parameters that a docstring describes."""
+    return [name for name, text in pegboard.parse_docstring(documented.__doc__).params.items() if text]
+
+
+def tables() -> Iterator[tuple[str, list[str], list[str], bool]]:
+    """Each public callable: its name, parameters, the rows of its docstring, and whether it needs any."""
+    for path, found in public_objects().items():
+        made_by = constructor(found) if inspect.isclass(found) else found
+        if made_by is not None:
+            yield path, parameters(made_by), rows(found), True
+        for name, member in vars(found).items() if inspect.isclass(found) else ():
+            method = getattr(member, "__func__", member)
+            if inspect.isfunction(method) and not name.startswith("_"):
+                names = parameters(method)
+                yield f"{path}.{name}", names, rows(method), len(names) >= MANY
+
+
+def test_the_table_of_a_docstring_has_a_row_for_each_parameter() -> None:
+    wrong = {path: (names, found) for path, names, found, needed in tables() if found != names and (found or needed)}
+    assert wrong == {}
 
 
 def test_every_public_name_has_one_entry() -> None:
@@ -51,7 +101,7 @@ def test_every_option_has_a_row_with_its_default() -> None:
     [
         ("declaring-tools", get_overloads(pegboard.tool)[-1]),
         ("declaring-tools", pegboard.Toolkit.register),
-        ("execution", pegboard.ExecutionPolicy),
+        ("execution", pegboard.ExecutionPolicy.__init__),
         ("groups-and-sessions", pegboard.Toolkit.session),
         ("groups-and-sessions", pegboard.Toolkit.view),
     ],

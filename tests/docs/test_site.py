@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.docs.llms import settings
 from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
-SITE: dict[str, Any] = yaml.safe_load((DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
+SITE: dict[str, Any] = settings(DOCS)
 
 
 @pytest.mark.parametrize("feature", ["content.code.copy", "navigation.footer", "search.highlight"])
