@@ -4,13 +4,15 @@ import importlib
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from enum import Enum
 from typing import Any, get_overloads
 
+import griffe
 import pytest
 
 import pegboard
+from tests.docs.records import Records
 from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
@@ -27,48 +29,63 @@ MANY = 3
 
 
 def public_objects() -> dict[str, Any]:
-    """What the reference shows, by the place where it is defined: a name may be on two pages."""
+    """Classes and functions that the reference shows, by the place where each is defined.
+
+    Without the hooks of packs, which hooks.md describes, and without fixtures.
+    """
     modules = [importlib.import_module(entry) for entry in MODULES]
     shown = [getattr(pegboard, entry.partition(".")[2]) for entry in ENTRIES if entry not in MODULES]
     shown += [getattr(module, name) for module in modules for name in module.__all__]
-    # The hooks of a pack are for the toolkit; hooks.md describes them.
-    own = [each for each in shown if inspect.isroutine(each) or inspect.isclass(each)]
-    return {f"{each.__module__}.{each.__qualname__}": each for each in own if not hasattr(each, "pegboard_impl")}
+    kept = [each for each in shown if inspect.isclass(each) or inspect.isfunction(each) or hasattr(each, "cache_info")]
+    return {f"{each.__module__}.{each.__qualname__}": each for each in kept if not hasattr(each, "pegboard_impl")}
 
 
-def constructor(cls: type) -> Any:
-    """What makes an object of a class, where the class defines it itself."""
+def constructor(cls: type, public: Container[type]) -> Any:
+    """What makes an object of a class; None where that is Python's, or described by a public base."""
     if issubclass(cls, Enum) or getattr(cls, "_is_protocol", False):
         return None
-    return vars(cls).get("__init__", vars(cls).get("__new__"))
+    owner = next(base for base in cls.__mro__ if {"__init__", "__new__"} & {*vars(base)})
+    made_by = vars(owner)["__init__"] if "__init__" in vars(owner) else owner.__new__
+    return made_by if inspect.isfunction(made_by) and (owner is cls or owner not in public) else None
 
 
-def parameters(function: Any) -> list[str]:
-    """Names as a docstring has them."""
-    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls", "_cls")]
+def spelled_out(function: Any, names: list[str]) -> list[str]:
+    """The same names with the members of a typed dict in place of `**options`."""
+    last = [*inspect.signature((get_overloads(function) or [function])[-1]).parameters.values()][-1:]
+    found = re.fullmatch(r"Unpack\[(\w+)\]", str(last[0].annotation)) if last else None
+    return [*names[:-1], *function.__globals__[found[1]].__annotations__] if found else names
 
 
-def rows(documented: Any) -> list[str]:
-    """Names of the parameters that a docstring describes."""
-    return [name for name, text in pegboard.parse_docstring(documented.__doc__).params.items() if text]
-
-
-def tables() -> Iterator[tuple[str, list[str], list[str], bool]]:
-    """Each public callable: its name, parameters, the rows of its docstring, and whether it needs any."""
-    for path, found in public_objects().items():
-        made_by = constructor(found) if inspect.isclass(found) else found
+def documented() -> Iterator[tuple[str, Any, Any, bool]]:
+    """Each public callable: its name, what has its parameters, what has its docstring, and whether it is bound."""
+    public = public_objects()
+    classes = [each for each in public.values() if inspect.isclass(each)]
+    for path, found in public.items():
+        made_by = constructor(found, classes) if inspect.isclass(found) else found
         if made_by is not None:
-            yield path, parameters(made_by), rows(found), True
-        for name, member in vars(found).items() if inspect.isclass(found) else ():
+            yield path, made_by, found, inspect.isclass(found)
+    for cls in classes:
+        for name, member in vars(cls).items():
             method = getattr(member, "__func__", member)
-            if inspect.isfunction(method) and not name.startswith("_"):
-                names = parameters(method)
-                yield f"{path}.{name}", names, rows(method), len(names) >= MANY
+            # The docstring of a tool is for the model.
+            if inspect.isfunction(method) and name[0] != "_" and not hasattr(method, "__pegboard_tool__"):
+                is_bound = not isinstance(member, staticmethod)
+                if len(inspect.signature(method).parameters) - is_bound >= MANY or rows(method):
+                    yield f"{cls.__module__}.{cls.__qualname__}.{name}", method, method, is_bound
+
+
+def rows(found: Any) -> list[str]:
+    """Names of the parameters that a docstring describes."""
+    return [name for name, text in pegboard.parse_docstring(found.__doc__).params.items() if text]
 
 
 def test_the_table_of_a_docstring_has_a_row_for_each_parameter() -> None:
-    wrong = {path: (names, found) for path, names, found, needed in tables() if found != names and (found or needed)}
-    assert wrong == {}
+    wrong = []
+    for path, function, found, is_bound in documented():
+        names = [*inspect.signature(function).parameters][is_bound:]
+        if rows(found) not in (names, spelled_out(function, names)):
+            wrong.append(f"{path} takes {names}, its docstring has rows for {rows(found)}")
+    assert wrong == []
 
 
 def test_every_public_name_has_one_entry() -> None:
@@ -114,3 +131,17 @@ def test_every_option_has_a_row(page: str, documented: Callable[..., Any]) -> No
     options = {option.name for option in parameters if option.kind not in kinds} - {"self"}
     rows = [set(re.findall(r"`(\w+)=?`", re.sub(r"(?m)^(\|[^|]*\|).*", r"\1", table))) for table in tables]
     assert any(options <= row for row in rows), options
+
+
+@pytest.mark.slow
+def test_signatures_of_classes_are_shown_as_they_are() -> None:
+    paths = [str(ROOT / "core" / "src"), *map(str, ROOT.glob("plugins/*/src"))]
+    loader = griffe.GriffeLoader(search_paths=paths, extensions=griffe.load_extensions(Records))
+    public = public_objects()
+    for name in {path.partition(".")[0] for path in public}:
+        loader.load(name)
+    classes = [each for each in public.values() if inspect.isclass(each)]
+    made_by = {path: constructor(found, ()) for path, found in public.items() if found in classes}
+    expected = {path: [*inspect.signature(made).parameters][1:] for path, made in made_by.items() if made is not None}
+    shown = {path: [each.name.lstrip("*") for each in loader.modules_collection[path].parameters] for path in expected}
+    assert {path: [name for name in names if name != "self"] for path, names in shown.items()} == expected

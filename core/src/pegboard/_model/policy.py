@@ -63,12 +63,20 @@ def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
 @final
 @define(eq=False, repr=False, on_setattr=_refuse_change)
 class ExecutionPolicy(Compared):
-    """How calls are timed and retried. Times are in seconds, or a `timedelta`.
+    """How calls are timed and retried.
 
-    `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
-    jitter=True, retry_on=(Exception,))`. A field that is not given is filled by the next wider policy when policies
-    merge (call > tool > session > toolkit > these defaults). `timeout` bounds each attempt; None means no limit.
-    A `ToolError` is tried again only if `retry_on` names it. Raises ValueError for values that cannot be meant.
+    A field that is not given is filled by the next wider policy when policies merge (call > tool > session > toolkit >
+    the defaults below). Times are in seconds, or a `timedelta`. Raises ValueError for an invalid value.
+
+    Args:
+        timeout: Seconds that each attempt may take, 300 by default. None for no limit.
+        max_attempts: Most runs of the function, the first included; 1 by default.
+        initial_backoff: Seconds to wait after the first failed attempt, 1 by default.
+        backoff_multiplier: Factor by which each further wait is longer, 2 by default.
+        max_backoff: Longest wait between attempts in seconds, 30 by default.
+        jitter: Whether to wait a random part of that time only, True by default.
+        retry_on: Exceptions after which to try again, `(Exception,)` by default. A timeout always counts, a `ToolError`
+            only if it is named.
     """
 
     timeout: float | None = field(default=_UNSET, converter=seconds)

@@ -50,7 +50,11 @@ def __getattr__(name: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The section `documents` of the settings: `base_dir`, which no path leaves; None is the current directory."""
+    """The section `documents` of the settings.
+
+    Args:
+        base_dir: Directory that no path leaves. None: the one that is current when the toolkit is made.
+    """
 
     base_dir: str | None = None
 

@@ -33,7 +33,12 @@ def __getattr__(name: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The section `skills` of the settings: `folders` that are skills, or hold some."""
+    """The section `skills` of the settings.
+
+    Args:
+        folders: Folders that are skills, or hold some. A relative one is relative to the directory that is current when
+            the toolkit is made.
+    """
 
     folders: tuple[str, ...] = ()
 
