@@ -20,8 +20,10 @@ class Records(griffe.Extension):
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
         """Go through a package that has been loaded."""
         for member in list(_members(pkg)):
-            if isinstance(member, griffe.Function) and {each.callable_path for each in member.decorators} & {*HOOKS}:
-                member.public = False
+            if isinstance(member, griffe.Function):
+                _spell_out(member)
+                if {each.callable_path for each in member.decorators} & {*HOOKS}:
+                    member.public = False
             if isinstance(member, griffe.Class) and "__init__" not in member.members:
                 made_by = member.members.get("__new__")
                 if _is_record(member):
@@ -36,6 +38,33 @@ def _members(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Object]:
             yield member
             if isinstance(member, griffe.Module | griffe.Class):
                 yield from _members(member)
+
+
+def _spell_out(function: griffe.Function) -> None:
+    """Put the members of a typed dict in place of `**options`, where the docstring describes them one by one."""
+    signature = function.overloads[-1] if function.overloads else function
+    annotation = next((each.annotation for each in signature.parameters if each.name == "options"), None)
+    if not (isinstance(annotation, griffe.ExprSubscript) and str(annotation.left) == "Unpack"):
+        return
+    if function.docstring is None or "options: " in function.docstring.value:
+        return
+    terms = function.modules_collection[griffe.ExprName(str(annotation.slice), function.parent).canonical_path]
+    del function.parameters["options"]
+    for each in [*reversed(terms.mro()), terms]:
+        for name, member in each.members.items():
+            by_keyword = griffe.ParameterKind.keyword_only
+            default = _left_out(str(member.annotation))
+            function.parameters[name] = griffe.Parameter(
+                name, annotation=member.annotation, kind=by_keyword, default=default
+            )
+
+
+def _left_out(annotation: str) -> str:
+    """What an option of a typed dict is where it is left out: nothing of its type."""
+    empty = {"bool": "False", "Mapping": "{}", "Iterable": "()", "str | Iterable": "()", "Any": "None"}
+    if annotation.endswith("None"):
+        return "None"
+    return next((value for kind, value in empty.items() if annotation.startswith(kind)), "...")
 
 
 def _is_record(found: griffe.Class) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, get_overloads
 
 import griffe
 import pytest
+import yaml
 
 import pegboard
 from tests.docs.records import Records
@@ -23,6 +24,9 @@ ENTRIES = [
 ]
 MODULES = [entry for entry in ENTRIES if entry.rpartition(".")[0] != "pegboard" or entry == "pegboard.inspection"]
 
+
+# What sessions have for the rooms of the core.
+FOR_THE_TOOLKIT = {"holds", "lineage", "ready", "reveal", "seen"}
 
 # From so many parameters on a method has a table, as each class and function has from one.
 MANY = 3
@@ -45,7 +49,7 @@ def constructor(cls: type, public: Container[type]) -> Any:
     if issubclass(cls, Enum) or getattr(cls, "_is_protocol", False):
         return None
     owner = next(base for base in cls.__mro__ if {"__init__", "__new__"} & {*vars(base)})
-    made_by = vars(owner)["__init__"] if "__init__" in vars(owner) else owner.__new__
+    made_by = vars(owner).get("__init__", owner.__new__)
     return made_by if inspect.isfunction(made_by) and (owner is cls or owner not in public) else None
 
 
@@ -99,6 +103,18 @@ def test_modules_say_which_of_their_names_are_public(name: str) -> None:
     assert all(hasattr(module, public) for public in module.__all__)
 
 
+def test_a_page_that_orders_members_leaves_none_out() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))
+    blocks = re.findall(r"^::: ([\w.]+)\n    options:\n(      members: (?:.+\n)+)", text, re.MULTILINE)
+    ordered = {name: yaml.safe_load(block)["members"] for name, block in blocks}
+    agent = importlib.import_module("pegboard_agent")
+    hooks = {name for name in agent.__all__ if hasattr(getattr(agent, name), "pegboard_impl")}
+    assert Counter(ordered.pop("pegboard_agent")) == Counter({*agent.__all__} - hooks)
+    methods = {name for name in dir(pegboard.Session) if not name.startswith("_")} - FOR_THE_TOOLKIT
+    assert Counter(ordered.pop("pegboard.Session")) == Counter({*methods, "__getitem__"})
+    assert ordered == {}
+
+
 def test_every_page_has_its_place() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if ".site" not in path.parts}
     named = re.findall(r"^ +- .*: ([\w/-]+\.md)$", (DOCS / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
@@ -145,3 +161,7 @@ def test_signatures_of_classes_are_shown_as_they_are() -> None:
     expected = {path: [*inspect.signature(made).parameters][1:] for path, made in made_by.items() if made is not None}
     shown = {path: [each.name.lstrip("*") for each in loader.modules_collection[path].parameters] for path in expected}
     assert {path: [name for name in names if name != "self"] for path, names in shown.items()} == expected
+    # Options that a typed dict names have no default there; those of the tool's record are meant.
+    options, record = (loader.modules_collection[f"pegboard._model.tool.{name}"] for name in ("tool", "ToolOptions"))
+    defaults = {each.name: str(each.default) for each in record.parameters if each.name != "self"}
+    assert {each.name: str(each.default) for each in options.parameters if each.name != "function"} == defaults

@@ -71,8 +71,8 @@ class Toolkit(Session):
         max_threads: Most threads for sync tools that are called from an event loop.
         max_concurrency: Most calls that run at once; the others wait. Calls that tools make themselves are not counted.
             None for no limit.
-        defer_threshold: With more tools of `@tool(defer=True)` than this, the model gets `search_tools` instead of
-            their definitions.
+        defer_threshold: With more tools of `@tool(defer=True)` than this, 10 by default, the model gets `search_tools`
+            instead of their definitions.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
             `read_only=True`.
         groups: Groups whose tools are served.
         all_tools: Whether all tools that are offered are served.
-        name: Name of the server.
+        name: Name of the server; `pegboard` by default.
         instructions: Text for the clients' models. None for none.
         session_for: `session_for(caller)` gives the session of a caller: groups, presets and permissions. None: one
             session for all.
@@ -125,7 +125,7 @@ def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
             `read_only=True`.
         groups: Groups whose tools are served.
         all_tools: Whether all tools that are offered are served.
-        name: Name of the server.
+        name: Name of the server; `pegboard` by default.
         instructions: Text for the clients' models. None for none.
         session_for: `session_for(caller)` gives the session of a caller: groups, presets and permissions. None: one
             session for all.
