@@ -135,7 +135,7 @@ class Toolkit(Session):
         types: Mapping[Any, TypeHandler] | None = None,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
-        """Register tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
+        """Register tools, all or none: typed functions, objects or classes with `@tool` methods, tool sources.
 
         Raises `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that
         is taken, `UnknownNameError` for an unknown group.

@@ -1,7 +1,6 @@
-"""Tools for documents: their text part by part, their tables and pictures of their pages.
+"""Tools for documents: their text part by part, their tables and pictures of their pages."""
 
-Each name is imported on first use (PEP 562), the parsers in the processes that use them alone.
-"""
+# Each name is imported on first use (PEP 562), the parsers in the processes that use them alone.
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The inspector: one page, served on this machine alone, that shows the tools of a toolkit and calls them.
 
-`pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit. Loading the plugin
-loads nothing of the server.
+`pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit.
 """
+
+# Loading the plugin loads nothing of the server.
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Agent Skills: folders with instructions that a model loads when a task needs them.
+"""Agent Skills: folders with instructions that a model loads when a task needs them."""
 
-Each name is imported on first use (PEP 562), PyYAML when skills are read.
-"""
+# Each name is imported on first use (PEP 562), PyYAML when skills are read.
 
 from __future__ import annotations
 
