@@ -43,7 +43,7 @@ class Clash(Compared):
 @final
 @frozen(eq=False, repr=False)
 class Board(Shown):
-    """What is registered: `tools` by name in board order, `aliases` that resolve too, and the `clashes`.
+    """What is registered.
 
     Args:
         tools: Registered tools by name, in the order of the board.

@@ -112,7 +112,11 @@ class Emitter:
         return self._listener is not None
 
     def emit(self, content: str | Block) -> None:
-        """Send text or a block to the listener; without a listener nothing happens."""
+        """Send a piece of progress to the listener; without a listener nothing happens.
+
+        Args:
+            content: Text or a block.
+        """
         if content is None:
             raise TypeError("emit(None) says nothing; emit text or a block")
         if self._listener is not None:
@@ -178,7 +182,11 @@ class CancelToken:
         callback()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until the call is asked to stop or `seconds` have passed; whether it was asked."""
+        """Block until the call is asked to stop; return whether it was.
+
+        Args:
+            seconds: Seconds to wait at most. None waits for ever.
+        """
         with _tokens:
             if self._cancelled:
                 return True

@@ -21,15 +21,13 @@ Manager: TypeAlias = Literal["model", "program"]
 
 @frozen(eq=False, repr=False)
 class Group(Compared):
-    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for the model.
-
-    At most `max_concurrency` calls of its tools run at once; None for no limit.
+    """A group of tools that are switched on and off together.
 
     Args:
         name: Name of the group.
         description: Text for the model, which reads it where it may switch groups.
         active: Whether its tools are offered at first.
-        managed_by: Who switches it: `"model"` or `"program"`.
+        managed_by: Who switches it: `"model"`, by the tool of `register_meta_tool`, or `"program"` alone.
         instructions: Text that the model reads when it activates the group. None for none.
         max_concurrency: Most calls of its tools that run at once. None for no limit.
     """

@@ -202,9 +202,13 @@ class Session(Catalog):
     def schemas(self, dialect: str) -> list[Any]: ...
 
     def schemas(self, dialect: str | None = None) -> list[Any]:
-        """What to show the model: `ToolSchema`s, or a provider's own definitions with `dialect=`.
+        """List what to show the model.
 
         Raises `UnknownNameError` for a dialect that no installed pack provides.
+
+        Args:
+            dialect: Name of a provider's format, such as `"openai"`, for that provider's definitions. None for
+                `ToolSchema`s.
         """
         if dialect is not None:
             return self.dialect(dialect).tools()
@@ -215,15 +219,22 @@ class Session(Catalog):
         """A provider's format over what is offered here: definitions for requests, calls from responses, answers.
 
         Raises `UnknownNameError` naming the dialects that there are.
+
+        Args:
+            name: Name of the format, such as `"openai"`, `"anthropic"` or `"gemini"`.
         """
         return BoundDialect(self._core.dialect(name), self)
 
     def search(self, query: str, limit: int = 5) -> list[Tool]:
-        """The deferred tools that fit best, best first; they are listed in this session from now on.
+        """Find the deferred tools that fit best, best first; they are listed in this session from now on.
 
         Tools that are not permitted are left out. This is what the tool `search_tools` does; where a pack or the
         program replaces that tool, it is called, and what its result names was found. Raises `PegboardError` with its
         text where it ends as an error.
+
+        Args:
+            query: Words that the tools' names and descriptions may have.
+            limit: Most tools to find.
         """
         from pegboard.builtin.search import Index, tool_index
 
@@ -265,10 +276,14 @@ class Session(Catalog):
         return tuple(tool.name for tool in self._listing().deferred if self._overlay.has_found(tool))
 
     def read_output(self, handle: str, offset: int = 0) -> str:
-        """A page of output that was too long to be shown at once, with `overflow="spill"`.
+        """Read a page of output that was too long to be shown at once, with `overflow="spill"`.
 
         It can be read in the session whose call made it, and in those that this one was made from. Raises `ToolError`,
         with the same words for output that is not kept and for that of another session.
+
+        Args:
+            handle: The handle that the text of the result names.
+            offset: Number of characters to skip.
         """
         spill = self._core.engine.results.spill
         if spill is None:
@@ -288,14 +303,22 @@ class Session(Catalog):
         return self._overlay.active_groups()
 
     def update_groups(self, names: Names, active: bool) -> None:
-        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
+        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups.
+
+        Args:
+            names: Name or names of the groups.
+            active: Whether their tools are offered from now on.
+        """
         self._overlay.update_groups(names, active)
         self._changed()
 
     def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
-        """Make exactly these groups active: of all groups, or of those that the model or the program manages.
+        """Make exactly these groups active.
 
-        Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
+        Args:
+            names: Name or names of the groups.
+            managed_by: `"model"` or `"program"` leaves groups of the other manager as they are. None means all groups;
+                in a session it then holds for groups that are created later too: they are inactive there.
         """
         self._overlay.set_active_groups(names, managed_by)
         self._changed()
@@ -306,11 +329,20 @@ class Session(Catalog):
         """Replace the presets of a tool; the schema follows at once.
 
         Raises `UnknownNameError`, and `RegistrationError` naming the parameter.
+
+        Args:
+            name: Name of the tool.
+            values: Values by parameter, plain or as `Locked`, `Secret` or `Computed`.
         """
         self._preset(name, values, merge=False)
 
     def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Add to the presets of a tool; a value of None is a preset of None."""
+        """Add to the presets of a tool. Raises as `set_presets` does.
+
+        Args:
+            name: Name of the tool.
+            values: Values by parameter. None is a preset of None.
+        """
         self._preset(name, values, merge=True)
 
     @property
@@ -320,11 +352,14 @@ class Session(Catalog):
         return {name: explicit(tool)[0] or tool.permission for name, tool in self._view.tools.items()}
 
     def set_permission(self, name: str | Tool, permission: Permission | Literal["always", "prompt", "never"]) -> None:
-        """`"always"`, `"prompt"` or `"never"`, until the program ends; the pack `pegboard-policy` keeps them in a file.
+        """Set whether a tool runs, until the program ends; the pack `pegboard-policy` keeps permissions in a file.
 
-        A `Tool` instead of its name, such as the one of an `ApprovalRequest`, is allowed as it was read: if another one
-        is registered by now, or it has changed, it asks again.
         Raises `UnknownNameError`, `PegboardError` naming a guard that holds the tool, and ValueError for another word.
+
+        Args:
+            name: Name of the tool. A `Tool` instead, such as the one of an `ApprovalRequest`, is allowed as it was
+                read: if another one is registered by now, or it has changed, it asks again.
+            permission: `"always"` runs it without asking, `"prompt"` asks the approver, `"never"` denies each call.
         """
         tool = self._tool(name if isinstance(name, str) else name.name)
         read = tool if isinstance(name, str) else name.evolve(hidden=frozenset())
@@ -522,10 +557,14 @@ class Session(Catalog):
         return _batch_class()(self.call, calls, options, on_chunk, together, core.engine)
 
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
-        """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
+        """Complete a suspended call with its answer.
 
         Raises `PegboardError` for an id that no call waits under, naming those that are owed, for one that two wait
         under, and for a call that another thread or program has answered meanwhile.
+
+        Args:
+            call_id: Id of the call, or the call itself, as `pending` lists it.
+            value: The answer, which is converted as if the tool had returned it; an exception becomes an error.
         """
         result: ToolResult = self._core.runner.resume(call_id, value, self.pending)
         return result

@@ -222,7 +222,12 @@ class Agent:
     # As a tool -------------------------------------------------------------------------------------------------
 
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> Callable[..., Any]:
-        """A tool that asks this agent; context, approver and listeners are those of its call."""
+        """Make a tool that asks this agent; context, approver and listeners are those of its call.
+
+        Args:
+            name: Name of the tool. None: that of the agent.
+            description: Description for the model. None names the agent alone.
+        """
 
         async def ask(
             message: str, call: ToolCall, session: Session, emitter: Emitter, session_id: str | None = None

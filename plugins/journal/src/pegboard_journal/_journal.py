@@ -150,11 +150,19 @@ class Journal:
         """What was changed, removed or inserted, as far as the chain of hashes shows it; nothing if all is whole.
 
         That the last rows were cut off shows only with a `head` that was kept elsewhere.
+
+        Args:
+            head: The `head` that was kept elsewhere. None leaves the end unchecked.
         """
         return list(_flaws(self._store, head))
 
     def stats(self, since: datetime | timedelta | str | None = None) -> list[ToolFigures]:
-        """Figures of each tool, by name, of the calls that have ended."""
+        """Figures of each tool, by name, of the calls that have ended.
+
+        Args:
+            since: Moment (without a zone in local time), or how long ago: a `timedelta`, or text such as `"2d"`. None
+                counts all.
+        """
         statuses: dict[str, Counter[str]] = {}
         seconds: dict[str, list[float]] = {}
         for entry in self.calls(since=since):
@@ -167,6 +175,9 @@ class Journal:
         """Remove the rows that are older, and leave an anchor for `verify`; how many were removed.
 
         Calls of which the outcome is unknown go too, and so do the answers of calls that run once.
+
+        Args:
+            older_than: Moment (without a zone in local time), or an age: a `timedelta`, or text such as `"90d"`.
         """
         return self._store.prune(_moment(older_than))
 
