@@ -176,7 +176,13 @@ def docs(session: nox.Session) -> None:
     Then print how many words each page of users has, and how hard it is to read.
     """
     session.install(*group("docs"))
-    session.run("zensical", "build", "--strict", "--clean", "--config-file", str(Path("docs", "mkdocs.yml")))
+    core = nox.project.load_toml(ROOT / "core" / "pyproject.toml")["project"]
+    shown = {
+        "PEGBOARD_SITE_NAME": f"Pegboard {core['version']}",
+        "PEGBOARD_REPOSITORY": core.get("urls", {}).get("Repository", ""),
+    }
+    command = ("zensical", "build", "--strict", "--clean", "--config-file", str(Path("docs", "mkdocs.yml")))
+    session.run(*command, env=shown)
     session.run("python", "-m", "tests.docs.llms", str(Path("docs", ".site")))
     session.run("python", "-m", "tests.docs.words")
 

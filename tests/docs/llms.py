@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,9 +18,25 @@ GENERATED = "reference/"
 LONGEST = 200  # characters of a summary, where its first sentence is not longer
 
 
+class _Settings(yaml.SafeLoader):
+    """Reads `docs/mkdocs.yml`. What comes from the environment has the default that stands there."""
+
+
+def _default(loader: yaml.SafeLoader, node: yaml.nodes.SequenceNode) -> Any:
+    return loader.construct_sequence(node)[-1]
+
+
+_Settings.add_constructor("!ENV", _default)
+
+
+def settings(docs: Path) -> Any:
+    """Settings of the site."""
+    return yaml.load((docs / "mkdocs.yml").read_text(encoding="utf-8"), _Settings)
+
+
 def navigation(docs: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Groups of the navigation, each with its titles and pages."""
-    for group in yaml.safe_load((docs / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]:
+    for group in settings(docs)["nav"]:
         for name, pages in group.items():
             yield name, [(title, path) for page in pages for title, path in page.items()]
 
@@ -36,7 +53,7 @@ def summary(page: str) -> str:
 
 def llms(docs: Path = DOCS) -> str:
     """Contents of `llms.txt`."""
-    site = yaml.safe_load((docs / "mkdocs.yml").read_text(encoding="utf-8"))
+    site = settings(docs)
     lines = [f"# {site['site_name']}", "", f"> {site['site_description']}", ""]
     lines += ["All pages in one file: [llms-full.txt](llms-full.txt)", ""]
     for group, pages in navigation(docs):

@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.docs.llms import settings
 from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
-SITE: dict[str, Any] = yaml.safe_load((DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
+SITE: dict[str, Any] = settings(DOCS)
 
 
 @pytest.mark.parametrize("feature", ["content.code.copy", "navigation.footer", "search.highlight"])
@@ -27,3 +27,11 @@ def test_loads_nothing_from_elsewhere() -> None:
     assert "extra_javascript" not in SITE
     for sheet in SITE["extra_css"]:
         assert re.findall(r"url\(|@import", (DOCS / sheet).read_text(encoding="utf-8")) == []
+
+
+def test_version_and_repository_come_with_the_build() -> None:
+    text = (DOCS / "mkdocs.yml").read_text(encoding="utf-8")
+    build = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    named = re.findall(r"^(site_name|repo_url): !ENV \[(\w+), ", text, re.MULTILINE)
+    assert [setting for setting, _ in named] == ["site_name", "repo_url"]
+    assert all(f'"{variable}": ' in build for _, variable in named)

@@ -86,21 +86,30 @@ class SuspendedCalls(Protocol):
         """Keep the answer of a call of that session, before it counts; False where another program was first.
 
         What it raises, `resume` raises: the call then waits for its answer as before.
+
+        Args:
+            session: The session of the call.
+            call: The suspended call.
+            result: Its answer.
         """
 
 
 @frozen(eq=False, repr=False)
 class TypeHandler(Shown):
-    """Maps a type: `matches` is a class or a predicate over annotations, `build(annotation, types)` returns its plan.
+    """Maps a type to a plan.
 
-    A class stands for its subclasses too; a tuple of annotations for exactly these (classes with any type arguments).
+    Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in. A
+    pack's handler holds for every tool on the board. Of two packs that map a type equally well the first in pluggy's
+    order counts, which `toolkit.problems` says.
 
-    Of handlers of one origin the higher `priority` wins; between origins: program, then plugins, then built-in.
-    With `whole`, a predicate is also asked about `Annotated` types as they are written, for metadata that only its
-    library understands; bounds and predicates in there are then the handler's to enforce.
-    A pack's handler speaks for every tool on the board. Of two packs that map a type equally well the first in pluggy's
-    order counts, which `toolkit.problems` says. One that maps what a library has in general, such as all dataclasses,
-    takes a priority below 0, so that a handler of a single class is not passed over.
+    Args:
+        matches: What it maps: a class with its subclasses; a tuple of annotations for exactly these (classes with any
+            type arguments); or a predicate over annotations.
+        build: `build(annotation, types)` returns the plan.
+        priority: The higher one wins. A handler of many types, such as all dataclasses, takes one below 0, so that a
+            handler of a single class comes before it.
+        whole: Whether a predicate is also asked about `Annotated` types as they are written, for metadata that only its
+            library understands. Bounds and predicates in there are then the handler's to enforce.
     """
 
     matches: Matches | tuple[Any, ...]
@@ -111,11 +120,14 @@ class TypeHandler(Shown):
 
 @frozen(eq=False, repr=False)
 class Injector(Shown):
-    """Provides parameters of a type: `matches` is a class or a predicate over annotations.
+    """Provides parameters of a type.
 
-    `resolve` is a function whose own annotated parameters are provided in the same way (the `ToolCall`, context
-    objects, what other injectors give). It may be async, and a generator (sync or async) that yields the value
-    once is closed after the call, as a pytest fixture is.
+    Args:
+        matches: Class with its subclasses, or a predicate over annotations.
+        resolve: Function whose own annotated parameters are provided in the same way (the `ToolCall`, context objects,
+            what other injectors give). It may be async, and a generator (sync or async) that yields the value once is
+            closed after the call, as a pytest fixture is.
+        priority: The higher one wins.
     """
 
     matches: Matches
@@ -125,7 +137,13 @@ class Injector(Shown):
 
 @frozen(eq=False, repr=False)
 class Converter(Shown):
-    """Turns what a tool returns into something Pegboard knows: text, a block, a list of blocks, JSON-able data."""
+    """Turns what a tool returns into something Pegboard knows: text, a block, a list of blocks, JSON-able data.
+
+    Args:
+        matches: Class with its subclasses, or a predicate over annotations.
+        convert: Turns the returned value into what Pegboard knows.
+        priority: The higher one wins.
+    """
 
     matches: Matches
     convert: Callable[[Any], Any] = field(repr=False)
@@ -134,22 +152,27 @@ class Converter(Shown):
 
 @frozen(eq=False, repr=False)
 class Middleware(Shown):
-    """Runs around calls: `around(call, proceed)` returns a `ToolResult`, usually that of `proceed()`.
-
-    A sync function calls `proceed()`, an async one awaits it. `applies(tool)` is asked once, when a tool's
-    call plan is assembled; lower `order` is further out.
-
-    `answer(tool, arguments, session)` may give the result of an equal call that was a success: then this call comes to
-    the same, and `around` does not run. With None, or if it fails, `around` does. It must not wait, and change nothing.
-    It is not asked where more comes before the tool (approval, guards, limits, other middleware), where the tool has a
-    `Secret`, nor for a call that was prepared or brings something of its own.
+    """Runs around calls.
 
     With `whole` it runs around whole calls, for telemetry: of tools that do not exist, and with arguments that do not
     fit, too. It is a plain function that gets an `EnteredCall` and has to return what `proceed()` does: the result or,
-    on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. In between, where
-    the call is made, `told(what, details)` hears of each `"retry"`, each answer to a request for `"approval"` and each
-    `"denial"` by a guard; and of each suspended call that is `"resumed"`, its `call` and the `result`, once it has one.
-    What a tool does with the answer is the rest of its call: no middleware runs around it again.
+    on an event loop, perhaps an awaitable that ends in it. What it raises makes the call an `error`. What a tool does
+    with the answer to a suspended call is the rest of its call: no middleware runs around it again.
+
+    Args:
+        around: `around(call, proceed)` returns a `ToolResult`, usually that of `proceed()`. A sync function calls
+            `proceed()`, an async one awaits it.
+        name: Name for messages.
+        applies: Predicate over a tool, asked once when its call plan is assembled. None for all tools.
+        order: Lower is further out.
+        whole: Whether it runs around whole calls.
+        told: `told(what, details)` is called, with `whole`, where the call is made: for each `"retry"`, each answer to
+            a request for `"approval"`, each `"denial"` by a guard, and each suspended call that is `"resumed"`, with
+            its `call` and `result`.
+        answer: `answer(tool, arguments, session)` may return the result of an equal call that was a success; then this
+            call ends with the same, and `around` does not run. With None, or if it fails, `around` does. It must not
+            wait, and change nothing. It is not asked where more comes before the tool (approval, guards, limits, other
+            middleware), where the tool has a `Secret`, nor for a call that was prepared or brings something of its own.
     """
 
     around: Callable[[Any, Callable[[], Any]], ToolResult | Awaitable[ToolResult]] = field(repr=False)
@@ -163,10 +186,13 @@ class Middleware(Shown):
 
 @frozen(eq=False, repr=False)
 class Verdict(Shown):
-    """What a guard says of a tool or a call: whether it is offered, and a `permission`, None where it says nothing.
+    """What a guard says of a tool or a call. Of several guards the strictest counts.
 
-    Of several guards the strictest counts. `reason` is for the program and for the person who is asked, never for a
-    model. `message` is what a model reads of a call that is denied: it must not say how to loosen a policy.
+    Args:
+        offered: Whether the tool is offered.
+        permission: `"always"`, `"prompt"` or `"never"`. None says nothing.
+        reason: Why, for the program and for the person who is asked, never for a model.
+        message: What a model reads of a call that is denied. It must not say how to loosen a policy.
     """
 
     offered: bool = True
@@ -179,11 +205,16 @@ class Verdict(Shown):
 class Guard(Shown):
     """Decides about tools: which are offered, which ask and which never run, whatever the program says.
 
-    `judge(tool)` is asked once about each tool, and again after a decision. `decided(tool, permission)` hears of the
-    toolkit's `set_permission` before anything changes, and with None of a tool that was removed; it returns whether it
-    keeps the decision itself, and what it raises refuses it. `check(call)` is asked before each call, and again where
-    an approver edits its arguments: a verdict that is not offered or `"never"` denies the call, `"prompt"` asks the
-    approver. A guard that fails keeps the tool, or the call, back.
+    A guard that fails keeps the tool, or the call, back.
+
+    Args:
+        judge: `judge(tool)` returns a verdict or None. It is asked once about each tool, and again after a decision.
+        decided: `decided(tool, permission)` is called before the toolkit's `set_permission` changes anything, and with
+            None for a tool that was removed. It returns whether it keeps the decision itself; what it raises refuses
+            it.
+        check: `check(call)` is asked before each call, and again where an approver edits its arguments: a verdict that
+            is not offered or `"never"` denies the call, `"prompt"` asks the approver.
+        name: Name for messages.
     """
 
     judge: Callable[[Tool], Verdict | None] = field(repr=False)
@@ -193,13 +224,18 @@ class Guard(Shown):
 
 
 class EnteredCall(NamedTuple):
-    """A call as middleware around whole calls gets it: its tool, if there is one, what was sent, and who called.
+    """A call as middleware around whole calls gets it.
 
-    `session` is the one that it is made in, `session.subject` for whom; `redact` takes the secrets of the call out of
-    texts and data; None where these are not known. `parent` is the id of the call that this one is a part of, as
-    `provider_meta["parent"]` says it. In `shared` one middleware leaves what others around the same call may use:
-    `"texts"`, a function of the result that gives arguments and result as JSON text without secrets, or None for what
-    must not be shown.
+    Args:
+        tool: The tool. None where there is none of that name.
+        arguments: What was sent.
+        agent: The agent that calls.
+        redact: Takes the secrets of the call out of texts and data. None where they are not known.
+        session: The session that it is made in; `session.subject` is for whom. None where it is not known.
+        call_id: Id of the call.
+        parent: Id of the call that this one is a part of, as `provider_meta["parent"]` has it. None for none.
+        shared: What middleware around the same call shares: `"texts"` is a function of the result that gives arguments
+            and result as JSON text without secrets, or None for what must not be shown.
     """
 
     tool: Tool | None
@@ -217,15 +253,29 @@ class EnteredCall(NamedTuple):
 class Job(Shown):
     """One run of a sync tool, as its backend gets it.
 
-    `job()` runs the tool where it is called, draws a generator to its end, and returns or raises what the tool does.
-    A backend that takes the work to another process or machine sends `function` and `arguments()` there instead, or
-    `tool_id` and `json_arguments` to where the same tool is installed: what the model sent, after repair and without
-    what the program provides; `typed` are the same as Python values, by parameter. It hands what the tool reports there
-    to `emit`, passes on that `token` was cancelled, and gives `result(value)` for a value that came back as data, or a
+    `job()` runs the tool where it is called, draws a generator to its end, and returns or raises what the tool does. A
+    backend that takes the work to another process or machine sends `function` and `arguments()` there instead, or
+    `tool_id` and `json_arguments` to where the same tool is installed. It passes what the tool reports there to `emit`,
+    passes on that `token` was cancelled, and gives `result(value)` for a value that came back as data, or a
     `ToolResult` made there. An error whose attribute `abandoned` is true says that a worker was lost with the job.
     `timeout` is in seconds; the engine stops waiting by itself, and then cancels the future, but for a backend with
-    `keeps_time`. `shown` are the parameters that the model knows: no message may name another.
-    `has_secrets` says that one of the others is a `Secret`.
+    `keeps_time`.
+
+    Args:
+        call: The call.
+        tool: The tool.
+        policy: Timeout and retries that hold for the call.
+        json_arguments: What the model sent, after repair and without what the program provides.
+        typed: The same as Python values, by parameter.
+        emitter: Takes progress.
+        token: Says that the job has to stop.
+        shown: Parameters that the model knows: no message may name another.
+        has_secrets: Whether one of the other parameters is a `Secret`.
+        run: Runs the tool in the current thread.
+        arguments: Makes the positional and keyword arguments, those of the program included.
+        draw: Takes what a generator yields, and returns what it comes to.
+        result: Makes the result of a value that came back as data.
+        toolkit: The toolkit that the tool is called in.
     """
 
     call: ToolCall
@@ -301,22 +351,27 @@ class Backend(Protocol):
 
 @frozen(eq=False, repr=False)
 class Dialect(Shown):
-    """A model provider's format: plain functions between what the provider's protocol holds and what Pegboard does.
+    """A model provider's format: plain functions between the provider's messages and Pegboard's records.
 
-    `toolkit.dialect(name)` binds them to a board and says what each is for. All but `tools` may be left out. What is
-    keyword-only here is given to those that have a parameter of that name:
+    `toolkit.dialect(name)` binds them to a board. All but `tools` may be left out (None). What is keyword-only here is
+    given to those that have a parameter of that name.
 
-    - `tools(tools, *, strict, groups)`: the definitions of the tools that are offered; `groups` are all that there are.
-    - `calls(response, *, tools)`: the `ToolCall`s in a response, or in a list of chunks. One that has its `result`
-      already, such as a call that came incomplete, ends with it and does not run.
-    - `results(results, *, tools, meta)`: messages to append; `meta` is the `provider_meta` of the calls by their ids.
-    - `tool_choice(choice, *, tools)`: the same choice as the provider writes it.
-    - `request(tools, *, kept, first, choice, strict, parallel, cache, groups)`: the keyword arguments of the provider's
-      call. `kept` are the tools to list where the provider can be told that only `tools` may be called; `first` are the
-      names that were listed first, at once.
-    - `lint(tools, *, strict, groups)`: what `tools` does not carry, a sentence or a record each.
-    - `collector(*, read)`: an object with `feed(chunk)` and `calls()`. What `read(response)` returns is remembered.
-    - `external(definitions)`: anything that `register` takes.
+    Args:
+        name: Name of the dialect.
+        tools: `tools(tools, *, strict, groups)`: the definitions of the tools that are offered; `groups` are all that
+            there are.
+        calls: `calls(response, *, tools)`: the `ToolCall`s in a response, or in a list of chunks. One that has its
+            `result` already, such as a call that came incomplete, ends with it and does not run.
+        results: `results(results, *, tools, meta)`: messages to append; `meta` is the `provider_meta` of the calls by
+            their ids.
+        tool_choice: `tool_choice(choice, *, tools)`: the same choice as the provider writes it.
+        lint: `lint(tools, *, strict, groups)`: what `tools` does not carry, a sentence or a record each.
+        collector: `collector(*, read)`: an object with `feed(chunk)` and `calls()`. What `read(response)` returns is
+            remembered.
+        external: `external(definitions)`: anything that `register` takes.
+        request: `request(tools, *, kept, first, choice, strict, parallel, cache, groups)`: the keyword arguments of the
+            provider's call. `kept` are the tools to list where the provider can be told that only `tools` may be
+            called; `first` are the names that were listed first, at once.
     """
 
     name: str
@@ -332,7 +387,13 @@ class Dialect(Shown):
 
 @frozen
 class Change:
-    """What differs between two requests: a tool that was added, removed or redefined, and the reason."""
+    """What differs between two requests.
+
+    Args:
+        kind: Whether the tool was added, removed or redefined.
+        tool: Name of the tool.
+        reason: Why.
+    """
 
     kind: Literal["added", "removed", "redefined"]
     tool: str
@@ -370,6 +431,10 @@ class BoundDialect:
 
     It remembers what came with the calls that it has read, for the answers to them: take one for each conversation.
     Raises `PegboardError` for what its dialect does not have.
+
+    Args:
+        dialect: The dialect.
+        board: The toolkit, session or view whose tools it writes.
     """
 
     REMEMBERED: Final = 4096
@@ -396,12 +461,18 @@ class BoundDialect:
         cache: bool = True,
         keep: bool = True,
     ) -> dict[str, Any]:
-        """What the provider's call takes: `create(model=..., messages=..., **chat.request())`.
+        """Make the keyword arguments of the provider's call: `create(model=..., messages=..., **chat.request())`.
 
-        `choice` as in `tool_choice`. `parallel=False` asks for one call at a time. `cache` puts the provider's marks on
-        definitions that it may keep. With `keep`, a tool that was listed and is not offered now keeps its definition
-        where the provider can be told that it may not be called. What is the provider's default is left out; without
-        tools it is empty. Raises `UnknownNameError` for a tool that is not offered.
+        What is the provider's default is left out; without tools it is empty. Raises `UnknownNameError` for a tool that
+        is not offered.
+
+        Args:
+            choice: As in `tool_choice`: `"auto"`, `"required"`, `"none"`, a tool's name, or a list of names.
+            strict: Whether the provider shall hold the model to the schemas.
+            parallel: False asks for one call at a time. None: the provider's default.
+            cache: Whether to mark definitions that the provider may keep.
+            keep: Whether a tool that was listed and is not offered now keeps its definition, where the provider can be
+                told that it may not be called.
         """
         self._sent = tools = self._board.tools
         revealed, first = self._board.reveal()
@@ -496,9 +567,13 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 @frozen(eq=False, repr=False)
 class Command(Shown):
-    """A command for the command line: `run(arguments)` returns the exit code.
+    """A command for the command line.
 
-    `replaces` names one of the command line's own that it stands for, such as `"cli__tools"`.
+    Args:
+        name: Name of the command.
+        help: What it does, in one line.
+        run: `run(arguments)` returns the exit code.
+        replaces: One of the command line's own commands that it replaces, such as `"cli__tools"`. None for none.
     """
 
     name: str
@@ -539,11 +614,23 @@ class LiveSource(ToolSource, Protocol):
 @final
 @frozen(eq=False, repr=False)
 class Offer(Shown):
-    """A source of tools and the terms of its registration: what `Toolkit.register` says, and packs in `provide_tools`.
+    """A source of tools and the terms of its registration: what `Toolkit.register` takes, for packs in `provide_tools`.
 
-    Tools of a group that the program has not created are not offered. `presets` are `{tool: {parameter: value}}`, by
-    the source's own names, as everything here goes by them; `name` and `description` are for the one tool there is.
-    `types` are `{annotation: TypeHandler}`, for just these annotations and these tools.
+    All names in it are the source's own. Tools of a group that the program has not created are not offered.
+
+    Args:
+        source: What becomes tools: anything that `register` takes.
+        group: Group or groups of the tools.
+        presets: Values that are set: `{tool: {parameter: value}}`.
+        enable: Names of the only tools to take. None for all.
+        disable: Names of tools to leave out.
+        prefix: Text in front of each name.
+        rename: Other names, as a mapping or a function of the name.
+        name: Name for the one tool that there is.
+        description: Description for the one tool that there is.
+        extended_model: Further parameters, as in `@tool`.
+        defer: Whether the tools are found with `search_tools` where there are many.
+        types: Type handlers for these tools alone, as `{annotation: TypeHandler}`, for just these annotations.
     """
 
     source: Any

@@ -73,17 +73,29 @@ __all__ = [
 
 
 def plugins_of(toolkit: Toolkit) -> Plugins:
-    """The plugins that a toolkit was assembled from."""
+    """The plugins that a toolkit was assembled from.
+
+    Args:
+        toolkit: The toolkit.
+    """
     return toolkit._core.plugins
 
 
 def board_of(toolkit: Toolkit) -> Board:
-    """What is registered now, with the names that clash."""
+    """What is registered now, with the names that clash.
+
+    Args:
+        toolkit: The toolkit.
+    """
     return toolkit._core.registry.board
 
 
 def sources_of(toolkit: Toolkit) -> list[LiveSource]:
-    """The live sources of a toolkit, such as remote servers, as they were registered."""
+    """The live sources of a toolkit, such as remote servers, as they were registered.
+
+    Args:
+        toolkit: The toolkit.
+    """
     return [each.source for each in toolkit._core.live]
 
 
@@ -92,6 +104,9 @@ def program_toolkit(target: str) -> Toolkit:
 
     The name is that of a toolkit, or of a function that returns one. Modules are looked for in the current directory
     too, and those beside a file are found by it. Raises `PegboardError` saying what cannot be loaded, and why.
+
+    Args:
+        target: Where the toolkit is.
     """
     place, _, path = target.rpartition(":")
     if target.endswith(".py"):  # a colon before that stands in the path, as on Windows
@@ -127,17 +142,31 @@ def _module(place: str) -> Any:
 
 
 def is_loaded(tool: Tool) -> bool:
-    """Whether a tool can be described without importing anything; False for an import string not yet used."""
+    """Whether a tool can be described without importing anything; False for an import string not yet used.
+
+    Args:
+        tool: The tool.
+    """
     return tool.definition.is_loaded
 
 
 def verdicts_of(session: Session, name: str) -> list[tuple[str, Verdict]]:
-    """What each guard says of a tool of a session: the guard, as messages name it, and its verdict."""
+    """What each guard says of a tool of a session: the guard, as messages name it, and its verdict.
+
+    Args:
+        session: The session.
+        name: Name of the tool.
+    """
     return [(guard, verdict) for _, guard, verdict in session._overlay.guards.verdicts(session._tool(name))]
 
 
 def watch_calls(toolkit: Toolkit, watcher: Middleware) -> Callable[[], None]:
-    """Put middleware around the whole calls of a toolkit, outside of all that is there; what it returns removes it."""
+    """Put middleware around the whole calls of a toolkit, outside of all that is there; what it returns removes it.
+
+    Args:
+        toolkit: The toolkit.
+        watcher: Middleware with `whole=True`.
+    """
     core = toolkit._core
     core.engine.around = [watcher, *core.engine.around]
     core.run = core.runner.entered
@@ -152,6 +181,11 @@ def regular(path: str, flags: int, mode: int = 0o666) -> int:
     """An `opener=` of `open()` for files of our own: it follows no link, waits for no FIFO and opens no device.
 
     Raises OSError for what is no regular file.
+
+    Args:
+        path: Path of the file.
+        flags: Flags of `os.open`.
+        mode: Permissions of a file that is made.
     """
     odd = OSError(0, "it is no regular file but a link, a FIFO, a device or a folder", path)
     if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113, PTH114
@@ -169,6 +203,11 @@ def write_file(path: Path, text: str, what: str) -> None:
 
     The text is written beside it, under a name that cannot be guessed; a link, a FIFO or a device is not written to.
     Raises `SettingsError`, naming `what` it is; then nothing has changed.
+
+    Args:
+        path: Path of the file. Its folders are made.
+        text: The whole text.
+        what: What the file is, for messages.
     """
     beside = path.with_name(f".pegboard-{os.urandom(8).hex()}.tmp")
     try:

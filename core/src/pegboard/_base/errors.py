@@ -12,7 +12,10 @@ from attrs import field, frozen
 class PegboardError(Exception):
     """The base of every error that Pegboard raises towards the program (never out of a call).
 
-    `details` are for the program alone: where such an error becomes a result, a model reads the message.
+    Args:
+        message: What is wrong and what to do.
+        details: Data for the program alone: where such an error becomes a result, a model reads the message. None for
+            none.
     """
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
@@ -54,7 +57,11 @@ class ToolError(Exception):
 class Suspend(Exception):  # noqa: N818 - a request, not a failure; the contract names it so
     """Raised by a tool whose answer comes later: the result is `suspended` until `toolkit.resume(call_id, value)`.
 
-    With `resume`, a sync or async function, the answer is what `resume(value)` returns; it may raise `Suspend` again.
+    Args:
+        reason: What the call waits for, or the question.
+        resume: Function, sync or async, that makes the tool's value from the answer; it may raise `Suspend` again. None
+            takes the answer as the value.
+        details: Data for the program, which the result has as `metadata`; `form` is the JSON Schema of an answer.
     """
 
     def __init__(self, reason: str = "", resume: Callable[[Any], Any] | None = None, **details: Any) -> None:
@@ -74,8 +81,10 @@ def check_options(of: str, given: Iterable[str], known: Collection[str]) -> None
 class Mismatch(ValueError):  # noqa: N818 - control flow between compiled checks and the explainer, never shown
     """A JSON value does not fit a type plan. Type handlers may raise it (or any other exception) from `structure`.
 
-    `located` are the single problems of a judge that finds several at once: each the keys and indices that lead from
-    the value to its part, and what is wrong there.
+    Args:
+        args: The message, as of any exception.
+        located: Single problems of a judge that finds several at once: the keys and indices that lead from the value to
+            its part, and what is wrong there.
     """
 
     located: tuple[tuple[Sequence[str | int], str], ...] = ()
@@ -101,7 +110,14 @@ class MissingContextError(Exception):
 
 @frozen(slots=False)  # half the time of slots, and every failed call makes one
 class Fault:
-    """What went wrong in a call: `message` is written for the model, `details` and `exception` for the program."""
+    """What went wrong in a call.
+
+    Args:
+        kind: What kind of failure it is, as a word that programs can compare.
+        message: Text for the model.
+        details: Data for the program.
+        exception: The exception, where there was one. It does not cross processes.
+    """
 
     kind: str
     message: str
@@ -110,7 +126,11 @@ class Fault:
 
 
 def describe_exception(error: BaseException) -> str:
-    """The message of `error`, its type's name where there is none, and never an exception of its own."""
+    """Return the message of an exception, or its type's name where there is none. Never raises.
+
+    Args:
+        error: The exception.
+    """
     try:
         message = str(error)
         if isinstance(error, BaseExceptionGroup):
@@ -146,6 +166,9 @@ def spelled_out(text: str) -> str:
     r"""Text from outside, for a terminal: what moves a cursor, turns text around or is unseen reads as `\u202e`.
 
     Letters, signs, blanks, line breaks and tabs stay as they are; whatever else there is in Unicode is spelled.
+
+    Args:
+        text: The text.
     """
     return re.sub("[^\n\t -~\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]", _spelled, text)
 
@@ -164,7 +187,13 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
 
 
 def suggestion(name: str, known: Iterable[str], *, noun: str = "names") -> str:
-    """A sentence that follows "unknown X": the nearest known names, else all of them, else that there are none."""
+    """A sentence that follows "unknown X": the nearest known names, else all of them, else that there are none.
+
+    Args:
+        name: The unknown name.
+        known: The names that there are.
+        noun: What they are names of, in the plural.
+    """
     candidates = sorted(known)
     close = nearest(name, candidates)
     if close:

@@ -24,7 +24,11 @@ dump_json: Final[Callable[[Any], str]] = json.JSONEncoder(ensure_ascii=False, al
 
 
 def digest(data: Any) -> str:
-    """SHA-256 (hex) over the canonical JSON text of JSON-able data."""
+    """SHA-256 (hex) over the canonical JSON text of JSON-able data.
+
+    Args:
+        data: The data.
+    """
     import hashlib
 
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -71,7 +71,11 @@ def known_pack(name: str, gives: str | None = None) -> KnownPack | None:
 
 
 def pack_that_gives(what: str) -> KnownPack | None:
-    """The first pack of ours that gives something, such as the command `pegboard chat`."""
+    """The first pack of ours that gives something, such as the command `pegboard chat`.
+
+    Args:
+        what: What is looked for: a command, a hook or a name.
+    """
     return next((pack for pack in KNOWN_PACKS if what in pack.gives), None)
 
 

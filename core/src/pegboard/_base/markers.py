@@ -34,8 +34,23 @@ MISSING: Final = Missing.MISSING
 class Param(Compared):
     """Describes one parameter: `Annotated[int, Param("Forecast days", ge=1, le=14)]`.
 
-    `name` renames the parameter for the model; the bounds become schema keywords and are enforced
-    (JSON Schema 2020-12 validation: minimum, maximum, minLength, pattern, ...).
+    The bounds become schema keywords and are enforced (JSON Schema 2020-12 validation). None sets no bound.
+
+    Args:
+        description: Text for the model, before that of the docstring.
+        name: Name of the parameter for the model. None: its own.
+        title: Title in the schema.
+        examples: Example values, for the schema.
+        ge: Least number (`minimum`).
+        gt: Number that the value must be above (`exclusiveMinimum`).
+        le: Largest number (`maximum`).
+        lt: Number that the value must be below (`exclusiveMaximum`).
+        multiple_of: Number that the value must be a multiple of.
+        min_length: Fewest characters of a text, items of a list or members of a mapping.
+        max_length: Most of them.
+        pattern: Regular expression that a text must contain a match of.
+        deprecated: Whether the schema marks the parameter as deprecated.
+        schema_extra: Further keywords of the schema.
     """
 
     description: str | None = field(default=None, kw_only=False)
@@ -57,7 +72,11 @@ class Param(Compared):
 
 @frozen(eq=False, repr=False)
 class Inject(Compared):
-    """Marks a parameter as provided by the program: `Annotated[Db, Inject("replica")]`."""
+    """Marks a parameter as provided by the program: `Annotated[Db, Inject("replica")]`.
+
+    Args:
+        name: Name in a context that is a mapping. None takes the object by its type.
+    """
 
     name: str | None = None
 
@@ -67,7 +86,11 @@ Injected = Annotated[T, Inject()]
 
 
 def injectable(cls: C) -> C:
-    """Class decorator: parameters annotated with this class always come from the context, never from the model."""
+    """Class decorator: parameters annotated with this class always come from the context, never from the model.
+
+    Args:
+        cls: The class, which is returned.
+    """
     cls.__pegboard_injectable__ = True  # type: ignore[attr-defined]  # a mark on the user's own class
     return cls
 
@@ -75,7 +98,11 @@ def injectable(cls: C) -> C:
 @final
 @frozen(repr=False, eq=False)
 class Secret(Generic[T]):
-    """A preset that the model can neither see nor override, and that no repr, message, note or log shows."""
+    """A preset that the model can neither see nor override, and that no repr, message, note or log shows.
+
+    Args:
+        value: The value, which `.value` gives back.
+    """
 
     value: T
 
@@ -86,7 +113,11 @@ class Secret(Generic[T]):
 @final
 @frozen(eq=False, repr=False)
 class Locked(Shown, Generic[T]):
-    """A preset that the model cannot override."""
+    """A preset that the model cannot override.
+
+    Args:
+        value: The value.
+    """
 
     value: T
 
@@ -94,7 +125,11 @@ class Locked(Shown, Generic[T]):
 @final
 @frozen(eq=False, repr=False)
 class Computed(Shown, Generic[T]):
-    """A preset computed for each call: `Computed(lambda call: call.id)`. `function` takes the `ToolCall`."""
+    """A preset computed for each call: `Computed(lambda call: call.id)`.
+
+    Args:
+        function: Takes the `ToolCall` and returns the value.
+    """
 
     function: Callable[[Any], T]
 

@@ -31,6 +31,9 @@ class Redaction:
     percent-encoded, escaped as in JSON and Python (all of that also several times over), in hexadecimal, and in base64,
     also as a part of what was encoded. With a value of which all texts are shorter than four characters every text
     becomes `***`: what was masked of it would tell it letter by letter.
+
+    Args:
+        values: The secrets: texts, or records and containers that hold some.
     """
 
     def __init__(self, values: Iterable[Any] = ()) -> None:

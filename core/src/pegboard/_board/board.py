@@ -25,7 +25,12 @@ _ON_CONFLICT = get_args(OnConflict)
 
 @frozen(eq=False, repr=False)
 class Clash(Compared):
-    """Two packs offer tools of one name: each is offered as `<pack>__<name>`, the plain name resolves to neither."""
+    """Two packs offer tools of one name: each is offered as `<pack>__<name>`, the plain name resolves to neither.
+
+    Args:
+        name: The name that is taken twice.
+        sides: The tools that claim it.
+    """
 
     name: str
     sides: tuple[Tool, ...]
@@ -38,7 +43,14 @@ class Clash(Compared):
 @final
 @frozen(eq=False, repr=False)
 class Board(Shown):
-    """What is registered: `tools` by name in board order, `aliases` that resolve too, and the `clashes`."""
+    """What is registered.
+
+    Args:
+        tools: Registered tools by name, in the order of the board.
+        aliases: Other names that lead to a tool, such as `<pack>__<name>`.
+        clashes: Names that two packs offer, each with its `Clash`.
+        toolsets: Tools that belong together.
+    """
 
     tools: Mapping[str, Tool] = field(factory=dict)
     aliases: Mapping[str, Tool] = field(factory=dict)

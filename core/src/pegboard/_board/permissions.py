@@ -83,7 +83,11 @@ class Guards:
 
 
 def facts_of(tool: Tool) -> dict[str, Any]:
-    """What a person who allows a tool goes by, JSON-able. Raises `PegboardError` for one that cannot be read."""
+    """What a person who allows a tool goes by, JSON-able. Raises `PegboardError` for one that cannot be read.
+
+    Args:
+        tool: The tool.
+    """
     requires = tool.options.requires_approval
     approval = "sometimes" if callable(requires) else "always" if requires else "never"
     said = {"approval": approval, "description": tool.description, "hints": asdict(tool.hints)}
@@ -104,5 +108,9 @@ def fingerprint(tool: Tool) -> str:
 
 
 def is_own(tool: Tool) -> bool:
-    """Whether a tool is one of the core's own."""
+    """Whether a tool is one of the core's own.
+
+    Args:
+        tool: The tool.
+    """
     return (tool.face is not None and tool.face.own) or (tool.pack is None and tool.origin.plugin == OWN)

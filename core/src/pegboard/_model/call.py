@@ -65,7 +65,11 @@ class Progress(NamedTuple):
 class Chunk(Compared):
     """A piece of progress of a running call: it reaches `on_chunk` and `stream()`, never the model.
 
-    `progress` is how far the work has come, where the tool told that.
+    Args:
+        call_id: Id of the call.
+        name: Name of the tool.
+        content: The block that was emitted.
+        progress: How far the work has come, as `done` and `total`. None where the tool did not report it.
     """
 
     call_id: str
@@ -89,6 +93,12 @@ class Emitter:
 
     A sync tool that reports faster than the listener takes it waits in `emit`; an async tool that reports much says
     `await emitter.drain()` now and then.
+
+    Args:
+        call_id: Id of the call. The toolkit makes the emitters of calls; in a test, `Emitter()` has no listener.
+        name: Name of the tool.
+        listener: Function that gets each `Chunk`. None for no listener.
+        drain: Coroutine function that waits for the listener. None where it never has to.
     """
 
     _call_id: str = ""
@@ -102,7 +112,11 @@ class Emitter:
         return self._listener is not None
 
     def emit(self, content: str | Block) -> None:
-        """Send text or a block to the listener; without a listener nothing happens."""
+        """Send a piece of progress to the listener; without a listener nothing happens.
+
+        Args:
+            content: Text or a block.
+        """
         if content is None:
             raise TypeError("emit(None) says nothing; emit text or a block")
         if self._listener is not None:
@@ -110,7 +124,13 @@ class Emitter:
             self._listener(Chunk(self._call_id, self._name, block.carried))
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell how far the work has come, as `emit` does: `done` of `total`, if that is known."""
+        """Report how far the work has come.
+
+        Args:
+            done: How much is done, in any unit.
+            total: How much there is to do, in the same unit. None where it is unknown.
+            text: A message to show.
+        """
         if self._listener is not None:
             self._listener(Chunk(self._call_id, self._name, TextBlock(text).carried, Progress(done, total)))
 
@@ -162,7 +182,11 @@ class CancelToken:
         callback()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Block until the call is asked to stop or `seconds` have passed; whether it was asked."""
+        """Block until the call is asked to stop; return whether it was.
+
+        Args:
+            seconds: Seconds to wait at most. None waits for ever.
+        """
         with _tokens:
             if self._cancelled:
                 return True
@@ -224,9 +248,14 @@ class CallerSession(Protocol):
 class ToolCall:
     """One request to run a tool, as the model sent it.
 
-    `arguments` is what was sent: a mapping, JSON text, or None for no arguments; after `prepare` it is the decoded
-    mapping. `typed` holds the structured values after repair, without injected ones. `provider_meta` is carried
-    untouched for the provider's adapter. `result` is None until the call has ended; `status` tells where it stands.
+    After `prepare`, `arguments` is the decoded mapping, and `typed` holds the structured values after repair, without
+    injected ones. `result` is None until the call has ended; `status` says how far it is.
+
+    Args:
+        id: Id of the call, which its result repeats. Empty makes one that is unique in the process.
+        name: Name of the tool.
+        arguments: What was sent: a mapping, JSON text, or None for no arguments.
+        provider_meta: Data of the provider, passed through unchanged to the answer. None for none.
     """
 
     _typed: Mapping[str, Any] | None = None
@@ -268,6 +297,13 @@ class ToolCall:
         """Run the call once; a second time returns the same result.
 
         Raises `PegboardError` for a call that no toolkit prepared.
+
+        Args:
+            context: Objects for this call, before those of the session.
+            agent: The object that an `Agent` parameter gets in this call.
+            on_chunk: Function, sync or async, that gets each `Chunk` of progress.
+            policy: Timeout and retries of this call, an `ExecutionPolicy`. It wins over those of tool, session and
+                toolkit.
         """
         result = self._prepared().execute(self, (context, agent, on_chunk, policy), True)
         while not isinstance(result, ToolResult):
@@ -277,7 +313,15 @@ class ToolCall:
     def execute_sync(
         self, context: Any = (), agent: Any = None, on_chunk: Listener | None = None, policy: Any = None
     ) -> ToolResult:
-        """`execute` for plain code."""
+        """`execute` for plain code.
+
+        Args:
+            context: Objects for this call, before those of the session.
+            agent: The object that an `Agent` parameter gets in this call.
+            on_chunk: Function that gets each `Chunk` of progress.
+            policy: Timeout and retries of this call, an `ExecutionPolicy`. It wins over those of tool, session and
+                toolkit.
+        """
         result: ToolResult = self._prepared().execute(self, (context, agent, on_chunk, policy), False)
         return result
 

@@ -37,29 +37,61 @@ class _Media(Block):
 
 @frozen(eq=False, repr=False)
 class ImageBlock(_Media):
-    """An image, as base64 `data` or a `url`."""
+    """An image, as base64 `data` or a `url`. Raises ValueError unless exactly one of the two is given.
+
+    Args:
+        data: The bytes as base64 text; `from_bytes` encodes them.
+        url: Where the image is.
+        media_type: Its type, such as `image/png`. None where it is unknown.
+    """
 
 
 @frozen(eq=False, repr=False)
 class AudioBlock(_Media):
-    """Audio, as base64 `data` or a `url`."""
+    """Audio, as base64 `data` or a `url`. Raises ValueError unless exactly one of the two is given.
+
+    Args:
+        data: The bytes as base64 text; `from_bytes` encodes them.
+        url: Where the recording is.
+        media_type: Its type, such as `audio/wav`. None where it is unknown.
+    """
 
 
 @frozen(eq=False, repr=False)
 class VideoBlock(_Media):
-    """Video, as base64 `data` or a `url`."""
+    """Video, as base64 `data` or a `url`. Raises ValueError unless exactly one of the two is given.
+
+    Args:
+        data: The bytes as base64 text; `from_bytes` encodes them.
+        url: Where the video is.
+        media_type: Its type, such as `video/mp4`. None where it is unknown.
+    """
 
 
 @frozen(eq=False, repr=False)
 class FileBlock(_Media):
-    """Any other file, as base64 `data` or a `url`."""
+    """Any other file, as base64 `data` or a `url`. Raises ValueError unless exactly one of the two is given.
+
+    Args:
+        data: The bytes as base64 text; `from_bytes` encodes them.
+        url: Where the file is.
+        media_type: Its type, such as `application/pdf`. None where it is unknown.
+        name: Name of the file. None where it has none.
+    """
 
     name: str | None = None
 
 
 @frozen(eq=False, repr=False)
 class LinkBlock(Block):
-    """A reference to a resource that the reader may fetch; nothing is fetched by Pegboard."""
+    """A reference to a resource that the reader may fetch; nothing is fetched by Pegboard.
+
+    Args:
+        url: Where the resource is.
+        title: Its title. None for none.
+        description: What is there. None for none.
+        media_type: Its type, such as `text/html`. None where it is unknown.
+    """
 
     url: str
     title: str | None = None

@@ -30,10 +30,14 @@ class PluginState(StrEnum):
 
 @frozen(eq=False, repr=False)
 class NotOffered(Shown):
-    """Tools that a pack has and does not offer here; `reason` says what they need, `remedy` what the program may do.
+    """Tools that a pack has and does not offer here; one of the things that `provide_tools` may return.
 
-    One of the things that `provide_tools` may give. A call of such a tool says why, and the program finds the remedy in
-    `error.details`; the command line says both.
+    A call of such a tool says why, and the program finds the remedy in `error.details`; the command line shows both.
+
+    Args:
+        names: Name or names of the tools.
+        reason: What they need.
+        remedy: What the program may do.
     """
 
     names: tuple[str, ...] = field(converter=listed)
@@ -46,10 +50,17 @@ class NotOffered(Shown):
 
 @frozen(eq=False, repr=False)
 class PluginRecord(Compared):
-    """One plugin: `name` is its entry point's name, `entry_point` that one's value (`module` or `module:attribute`).
+    """One plugin and its state.
 
-    `reason` is a sentence; on an active plugin it says what is remarkable, and is mostly empty. `not_offered` is what
-    it does not offer here, `faults` says of what it offers and cannot be a tool what is wrong, by the tool's name.
+    Args:
+        name: Name of its entry point.
+        distribution: Name of its distribution. None for a plugin object.
+        version: Version of the distribution.
+        entry_point: Value of the entry point: `module` or `module:attribute`.
+        state: How far it came.
+        reason: Why, as a sentence; on an active plugin what is remarkable, and mostly empty.
+        not_offered: Tools that it does not offer here.
+        faults: What is wrong with things that it offers and that cannot be tools, by the tool's name.
     """
 
     name: str
@@ -73,7 +84,14 @@ class PluginRecord(Compared):
 
 
 class Contribution(NamedTuple):
-    """One thing that a plugin contributes. `pack` is the prefix of its tool names; None for the core's own plugins."""
+    """One thing that a plugin contributes.
+
+    Args:
+        origin: Where it comes from.
+        pack: Prefix of the pack's tool names. None for the core's own plugins.
+        value: The thing.
+        builtin: Whether it is one of the core's own.
+    """
 
     origin: Origin
     pack: str | None

@@ -40,7 +40,7 @@ class Permission(StrEnum):
         raise ValueError(f'a permission is "always", "prompt" or "never", got {value!r}')
 
 
-_UNSAID: Final[Any] = MISSING
+_UNSET: Final[Any] = MISSING
 
 
 def seconds(duration: float | timedelta | None) -> Any:
@@ -51,9 +51,9 @@ def seconds(duration: float | timedelta | None) -> Any:
 
 def _classes(kinds: Any) -> Any:
     listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
-    if kinds is not _UNSAID and not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
+    if kinds is not _UNSET and not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
         raise ValueError(f"retry_on takes exception classes, got {kinds!r}")
-    return kinds if kinds is _UNSAID else tuple(listed)
+    return kinds if kinds is _UNSET else tuple(listed)
 
 
 def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
@@ -63,21 +63,29 @@ def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
 @final
 @define(eq=False, repr=False, on_setattr=_refuse_change)
 class ExecutionPolicy(Compared):
-    """How calls are timed and retried. Times are in seconds, or a `timedelta`.
+    """How calls are timed and retried.
 
-    `ExecutionPolicy(timeout=300.0, max_attempts=1, initial_backoff=1.0, backoff_multiplier=2.0, max_backoff=30.0,
-    jitter=True, retry_on=(Exception,))`. A field that is not given is filled by the next wider policy when policies
-    merge (call > tool > session > toolkit > these defaults). `timeout` bounds each attempt; None means no limit.
-    A `ToolError` is tried again only if `retry_on` names it. Raises ValueError for values that cannot be meant.
+    A field that is not given is filled by the next wider policy when policies merge (call > tool > session > toolkit >
+    the defaults below). Times are in seconds, or a `timedelta`. Raises ValueError for an invalid value.
+
+    Args:
+        timeout: Seconds that each attempt may take, 300 by default. None for no limit.
+        max_attempts: Most runs of the function, the first included; 1 by default.
+        initial_backoff: Seconds to wait after the first failed attempt, 1 by default.
+        backoff_multiplier: Factor by which each further wait is longer, 2 by default.
+        max_backoff: Longest wait between attempts in seconds, 30 by default.
+        jitter: Whether to wait a random part of that time only, True by default.
+        retry_on: Exceptions after which to try again, `(Exception,)` by default. A timeout always counts, a `ToolError`
+            only if it is named.
     """
 
-    timeout: float | None = field(default=_UNSAID, converter=seconds)
-    max_attempts: int = _UNSAID
-    initial_backoff: float = field(default=_UNSAID, converter=seconds)
-    backoff_multiplier: float = _UNSAID
-    max_backoff: float = field(default=_UNSAID, converter=seconds)
-    jitter: bool = _UNSAID
-    retry_on: tuple[type[BaseException], ...] = field(default=_UNSAID, converter=_classes)
+    timeout: float | None = field(default=_UNSET, converter=seconds)
+    max_attempts: int = _UNSET
+    initial_backoff: float = field(default=_UNSET, converter=seconds)
+    backoff_multiplier: float = _UNSET
+    max_backoff: float = field(default=_UNSET, converter=seconds)
+    jitter: bool = _UNSET
+    retry_on: tuple[type[BaseException], ...] = field(default=_UNSET, converter=_classes)
     given: frozenset[str] = field(init=False)
 
     def __new__(cls, *_: Any, **options: Any) -> Self:
@@ -86,7 +94,7 @@ class ExecutionPolicy(Compared):
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
-        given = frozenset(name for name in _DEFAULTS if getattr(self, name) is not _UNSAID)
+        given = frozenset(name for name in _DEFAULTS if getattr(self, name) is not _UNSET)
         object.__setattr__(self, "given", given)
         for name, default in _DEFAULTS.items():
             if name in given:

@@ -21,9 +21,15 @@ Manager: TypeAlias = Literal["model", "program"]
 
 @frozen(eq=False, repr=False)
 class Group(Compared):
-    """A group: `managed_by` says whether the meta tool may switch it, `instructions` are for the model.
+    """A group of tools that are switched on and off together.
 
-    At most `max_concurrency` calls of its tools run at once; None for no limit.
+    Args:
+        name: Name of the group.
+        description: Text for the model, which reads it where it may switch groups.
+        active: Whether its tools are offered at first.
+        managed_by: Who switches it: `"model"`, by the tool of `register_meta_tool`, or `"program"` alone.
+        instructions: Text that the model reads when it activates the group. None for none.
+        max_concurrency: Most calls of its tools that run at once. None for no limit.
     """
 
     name: str
@@ -37,7 +43,13 @@ class Group(Compared):
 
 @frozen(eq=False, repr=False)
 class Toolset(Compared):
-    """Tools that belong together: a class with `@tool` methods, or a pack."""
+    """Tools that belong together: a class with `@tool` methods, or a pack.
+
+    Args:
+        name: Name of the class or the pack.
+        description: What the tools have in common.
+        tools: The tools.
+    """
 
     name: str
     description: str
@@ -46,7 +58,13 @@ class Toolset(Compared):
 
 @frozen(eq=False, repr=False)
 class PluginFailure(Shown):
-    """A plugin that failed; `traceback` is empty where nothing was raised."""
+    """A plugin that failed.
+
+    Args:
+        record: The plugin.
+        traceback: Text of the traceback. Empty where nothing was raised.
+        exception: The exception. None where nothing was raised.
+    """
 
     record: PluginRecord
     traceback: str = field(default="", repr=False)
@@ -55,10 +73,16 @@ class PluginFailure(Shown):
 
 @frozen(eq=False, repr=False)
 class ApprovalRequest(Compared):
-    """What an approver decides on: `arguments` as the model sent them, without injected and secret values.
+    """What an approver decides on.
 
-    They are a copy. `reason` says why approval is asked for, `session` in whose name. A question with a form has its
-    JSON Schema in `form`: the answer is a mapping of its members then, or a verdict.
+    Args:
+        tool: The tool.
+        call_id: Id of the call.
+        arguments: Copy of the arguments as the model sent them, without injected and secret values.
+        reason: Why approval is requested.
+        form: JSON Schema of the form of a question, whose answer is a mapping of its members or a decision. None for a
+            plain request.
+        session: The session of the call.
     """
 
     tool: Any
@@ -74,6 +98,12 @@ class Approval(Compared):
     """An approver's answer. `True` and `False` stand for `Approval.approve()` and `Approval.deny()`.
 
     Raises ValueError for a decision that is none, and for an edit without arguments.
+
+    Args:
+        decision: `"approve"` runs the call, `"deny"` does not, `"edit"` runs it with other arguments.
+        reason: Text for the model where the call is denied.
+        arguments: The other arguments of an edit, which are checked as the model's own are. None for the other
+            decisions.
     """
 
     decision: Literal["approve", "deny", "edit"] = field(validator=in_(("approve", "deny", "edit")))

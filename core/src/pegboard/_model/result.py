@@ -42,14 +42,22 @@ class Block(Compared):
 
 @frozen(eq=False, repr=False)
 class TextBlock(Block):
-    """Plain text."""
+    """Plain text.
+
+    Args:
+        text: The text.
+    """
 
     text: str
 
 
 @frozen(eq=False, repr=False)
 class DataBlock(Block):
-    """JSON-able data beside or instead of text; `data` holds only JSON types."""
+    """JSON-able data beside or instead of text.
+
+    Args:
+        data: JSON types alone: dicts with names, lists, texts, numbers, booleans and None.
+    """
 
     data: Any
 
@@ -98,6 +106,11 @@ class Note(str):
     """A remark for the program about how a call went: a repair, or a dropped attempt to set a locked parameter.
 
     A string with the `kind` of the remark and the `path` of the argument that it is about.
+
+    Args:
+        message: The remark.
+        kind: What kind of remark it is.
+        path: The argument that it is about, such as `items[2].qty`. Empty where it is about none.
     """
 
     __slots__ = ("kind", "path")
@@ -116,7 +129,13 @@ class Note(str):
 
 @frozen
 class ToolOutput:
-    """A tool's return value with `metadata` for the application (never shown to the model) and `attachments`."""
+    """A tool's return value, together with data and blocks for the program.
+
+    Args:
+        value: What the model gets, as if the tool had returned it.
+        metadata: Data for the program, never shown to the model.
+        attachments: Blocks for the program.
+    """
 
     value: Any
     metadata: Mapping[str, Any] = field(factory=dict)
@@ -156,11 +175,20 @@ _NO_METADATA: Final[Mapping[str, Any]] = {}
 class ToolResult(_Draft):
     """How a call ended. Immutable; `content`, `data` and `text` of immutable values render on first use.
 
-    `status` is one of the outcomes of `Status`; `value` is what the function returned (None for failures and across
-    processes), `data` the same as JSON-able
-    data, `content` the blocks for the model and `text` all their text; `error` is a `Fault` or None; `duration` is in
-    seconds; `attempts` counts runs of the function; `notes` (remarks such as repairs), `logs`, `attachments` and
-    `metadata` are for the program.
+    Args:
+        call_id: Id of the call.
+        name: Name of the tool.
+        status: One of the outcomes of `Status`.
+        content: Blocks for the model; a text stands for one `TextBlock`.
+        data: The returned value as JSON-able data. None where there is none.
+        error: What went wrong. None where nothing did.
+        duration: Seconds that the call took.
+        attempts: Number of runs of the function.
+        notes: Remarks for the program, such as repairs.
+        logs: Lines of `call.log(...)`, for the program.
+        attachments: Blocks of `call.attach(...)`, for the program.
+        metadata: Data of the tool for the program.
+        value: What the function returned. None for failures, and for results that crossed a process.
     """
 
     __slots__ = ()

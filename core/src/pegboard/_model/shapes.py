@@ -27,13 +27,17 @@ def identity(value: Any) -> Any:
 
 @frozen(eq=False, repr=False)
 class TypePlan(Shown):
-    """How one type travels: its JSON Schema, JSON -> Python and Python -> JSON.
+    """How one type is converted: its JSON Schema, JSON to Python and Python to JSON.
 
-    `structure` takes a decoded JSON value and returns the Python value, or raises any exception when the
-    value does not fit. It is held to `schema`: what that refuses is refused, by code made from the shape, or by
-    the schema itself where there is none. `unstructure` takes the Python value and returns JSON-able data.
-    `shape` is optional: it lets Pegboard inline, explain and repair. It is `one_way` if values are written
-    otherwise than they are read, so that no schema of results can be promised.
+    Args:
+        schema: JSON Schema of the values. What it refuses is refused, by code made from the shape, or by the schema
+            itself where there is no shape.
+        structure: Takes a decoded JSON value and returns the Python value, or raises any exception when the value does
+            not fit.
+        unstructure: Takes the Python value and returns JSON-able data.
+        shape: What the values look like, so that Pegboard can inline, explain and repair. None for none.
+        one_way: Whether values are written in another form than they are read, so that no schema of results can be
+            promised.
     """
 
     schema: JsonSchema
@@ -60,7 +64,13 @@ class Shape(Shown):
 
 @frozen(eq=False, repr=False)
 class Check(Compared):
-    """One bound: its schema keyword, its limit, and a Python expression over `{value}` and `{limit}`."""
+    """One bound.
+
+    Args:
+        keyword: Its schema keyword.
+        limit: Its limit.
+        expression: Python expression over `{value}` and `{limit}` that is true for values that fit.
+    """
 
     keyword: str
     limit: Any
@@ -69,7 +79,12 @@ class Check(Compared):
 
 @frozen(eq=False, repr=False)
 class Scalar(Shape):
-    """A JSON scalar that arrives as `type`: str, int, float, bool, NoneType, or object for any JSON value at all."""
+    """A JSON scalar.
+
+    Args:
+        type: Type that it arrives as: str, int, float, bool, NoneType, or object for any JSON value at all.
+        checks: Bounds.
+    """
 
     type: type
     checks: tuple[Check, ...] = ()
@@ -77,11 +92,15 @@ class Scalar(Shape):
 
 @frozen(eq=False, repr=False)
 class Text(Shape):
-    """A JSON string that `parse` turns into a value; `parse` raises for text that the schema refuses.
+    """A JSON string that `parse` turns into a value.
 
-    `example` is what messages show. `repair` gives the text that a value of another spelling stands for (a
-    number with a fraction comes as a `Decimal` with its own digits); it raises for what it does not read, and gives a
-    `RepairedText` where the schema would refuse the text all the same.
+    Args:
+        parse: Makes the value; raises for text that the schema refuses.
+        checks: Bounds of the text.
+        example: Text that messages show.
+        repair: Gives the text that a value of another spelling stands for (a number with a fraction comes as a
+            `Decimal` with its own digits). It raises for what it does not read, and gives a `RepairedText` where the
+            schema would refuse the text all the same. None repairs nothing.
     """
 
     json = str
@@ -99,9 +118,11 @@ class RepairedText(str):
 
 @frozen(eq=False, repr=False)
 class Choice(Shape):
-    """One of some JSON scalars, each with the Python value that it stands for (Literal, Enum).
+    """One of some JSON scalars (Literal, Enum).
 
-    `names` are other spellings that repair may accept, such as an enum's member names.
+    Args:
+        pairs: Each JSON scalar with the Python value that it stands for.
+        names: Other spellings that repair may accept, such as an enum's member names, each with its value.
     """
 
     pairs: tuple[tuple[str | int | float | bool | None, Any], ...]
@@ -110,7 +131,14 @@ class Choice(Shape):
 
 @frozen(eq=False, repr=False)
 class Items(Shape):
-    """A JSON array of one item type, built into `build` (list, tuple, set, frozenset ...)."""
+    """A JSON array of one item type.
+
+    Args:
+        item: Plan of the items.
+        build: Makes the value of the list: list, tuple, set, frozenset ...
+        checks: Bounds of the length.
+        unique: Whether items must differ.
+    """
 
     json = list
     item: TypePlan
@@ -124,7 +152,12 @@ class Items(Shape):
 
 @frozen(eq=False, repr=False)
 class FixedItems(Shape):
-    """A JSON array of a fixed length with a type for each position."""
+    """A JSON array of a fixed length with a type for each position.
+
+    Args:
+        items: Plan of each position.
+        build: Makes the value of the list.
+    """
 
     json = list
     items: tuple[TypePlan, ...]
@@ -136,7 +169,14 @@ class FixedItems(Shape):
 
 @frozen(eq=False, repr=False)
 class Mapped(Shape):
-    """A JSON object with free keys; `key` takes the key's text."""
+    """A JSON object with free keys.
+
+    Args:
+        key: Plan of the keys' text. None for plain text.
+        value: Plan of the values.
+        build: Makes the value of the dict. None keeps the dict.
+        checks: Bounds of the number of members.
+    """
 
     json = dict
     key: TypePlan | None
@@ -150,9 +190,14 @@ class Mapped(Shape):
 
 @frozen(eq=False, repr=False)
 class Member(Shown):
-    """One member of a record: `key` in JSON, `name` as the keyword of the record's `build`.
+    """One member of a record.
 
-    `default` is for the explainer and repair: an absent optional member is simply not passed to `build`.
+    Args:
+        name: Keyword of the record's `build`.
+        key: Name in JSON.
+        plan: Plan of its values.
+        required: Whether it must be there.
+        default: Value for messages and repair: an absent optional member is simply not passed to `build`.
     """
 
     name: str
@@ -164,9 +209,14 @@ class Member(Shown):
 
 @frozen(eq=False, repr=False)
 class Record(Shape):
-    """A JSON object with named members, built by `build(**members)`; surplus keys are refused unless `open`.
+    """A JSON object with named members.
 
-    `unlisted` keys are accepted, but no message offers them: the model does not know of them.
+    Args:
+        build: Makes the value: `build(**members)`.
+        members: The members.
+        name: Name of the type, for messages.
+        open: Whether other keys are accepted.
+        unlisted: Other keys that are accepted, though no message offers them: the model does not know of them.
     """
 
     json = dict
@@ -182,7 +232,11 @@ class Record(Shape):
 
 @frozen(eq=False, repr=False)
 class Nullable(Shape):
-    """JSON null, which arrives as None, or `inner`."""
+    """JSON null, which arrives as None, or `inner`.
+
+    Args:
+        inner: Plan of values that are not null.
+    """
 
     inner: TypePlan
 
@@ -192,7 +246,11 @@ class Nullable(Shape):
 
 @frozen(eq=False, repr=False)
 class Union(Shape):
-    """One of several types: exact JSON type first (1 is an int before it is a float), then the members as written."""
+    """One of several types: exact JSON type first (1 is an int before it is a float), then the members as written.
+
+    Args:
+        members: Plans of the types.
+    """
 
     members: tuple[TypePlan, ...]
 
@@ -202,7 +260,12 @@ class Union(Shape):
 
 @frozen(eq=False, repr=False)
 class Tagged(Shape):
-    """A union of records told apart by the value of one member."""
+    """A union of records told apart by the value of one member.
+
+    Args:
+        key: Name of that member.
+        members: Plans of the records, by its value.
+    """
 
     json = dict
     key: str
@@ -214,7 +277,11 @@ class Tagged(Shape):
 
 @frozen(eq=False, repr=False)
 class Deferred(Shape):
-    """A plan that is known only later: what makes recursive types possible."""
+    """A plan that is known only later: what makes recursive types possible.
+
+    Args:
+        resolve: Gives the plan, on first use.
+    """
 
     resolve: Callable[[], TypePlan]
 

@@ -49,7 +49,16 @@ Source = Literal["model", "preset", "context", "injected"]
 
 @frozen(eq=False, repr=False)
 class Parameter(Compared):
-    """One parameter of a tool's function. `source` says who provides it: only `model` parameters are in the schema."""
+    """One parameter of a tool's function.
+
+    Args:
+        name: Name of the parameter.
+        description: Text for the model.
+        annotation: Its type.
+        required: Whether a value must be given.
+        default: Value that it has otherwise; `MISSING` where there is none.
+        source: Who provides it. Only parameters of the source `"model"` are in the schema.
+    """
 
     name: str
     description: str
@@ -61,7 +70,14 @@ class Parameter(Compared):
 
 @frozen(eq=False, repr=False)
 class Hints(Compared):
-    """What a tool says about its effects; None where it says nothing. Hints are advice, not enforcement."""
+    """What a tool says about its effects; None where it says nothing. Hints are advice, not enforcement.
+
+    Args:
+        read_only: Whether it changes nothing.
+        destructive: Whether what it changes may be lost.
+        idempotent: Whether a second call with the same arguments changes nothing more.
+        open_world: Whether it reaches beyond the program.
+    """
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -71,7 +87,16 @@ class Hints(Compared):
 
 @frozen(eq=False, repr=False)
 class ToolSchema(Compared):
-    """A tool as a model sees it."""
+    """A tool as a model sees it.
+
+    Args:
+        name: Name for the model.
+        description: Description for the model.
+        parameters: JSON Schema of the arguments.
+        returns: JSON Schema of the return value. None where the annotation promises none.
+        strict: Whether strict mode is used for it. None: as the request says.
+        examples: Examples of arguments.
+    """
 
     name: str
     description: str
@@ -87,7 +112,14 @@ class ToolSchema(Compared):
 
 @frozen(eq=False, repr=False)
 class Origin(Compared):
-    """Where a tool comes from; all None for what the program registered itself."""
+    """Where a tool comes from; all None for what the program registered itself.
+
+    Args:
+        plugin: Name of the entry point.
+        distribution: Name of the distribution.
+        version: Version of the distribution.
+        entry_point: Value of the entry point: `module` or `module:attribute`.
+    """
 
     plugin: str | None = None
     distribution: str | None = None
@@ -285,9 +317,20 @@ class Entry:
 class Tool:
     """A tool: frozen, described by a name, a description and a schema, and made to be called through a `Toolkit`.
 
-    Schema, docstring and call plan are read on first use. `hidden` names the parameters that presets take away from
-    the model's view, `source_name` is what its source calls it where others chose that name, and a `face` is how it
-    looks where that differs from session to session.
+    Made by `from_function`, `external` and by registering, not by its constructor. Schema, docstring and call plan are
+    read on first use.
+
+    Args:
+        name: Name for the model.
+        definition: The function or the schema behind it.
+        options: What `@tool` says. None: what the definition says.
+        groups: Groups that it belongs to.
+        origin: Where it comes from.
+        hidden: Parameters that presets take out of the schema.
+        pack: Prefix of its pack's names. None for a tool of the program.
+        entry: What settings of this tool are kept by.
+        source_name: Its name at its source, where the program chose another. None where they are the same.
+        face: How it looks where that differs from session to session. None where it does not.
     """
 
     # Reading stands floors above this record: the toolkit's room, where `pegboard.Tool` leads, hands it down.
@@ -309,7 +352,13 @@ class Tool:
     def from_function(
         cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None
     ) -> Tool:
-        """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy."""
+        """Read a typed function. Raises `RegistrationError` naming the parameter, the annotation and the remedy.
+
+        Args:
+            function: The function.
+            name: Name for the model. None: that of the function.
+            description: Description for the model. None: the docstring of the function.
+        """
         return cls._reader(function, name, description)
 
     @classmethod
@@ -321,7 +370,14 @@ class Tool:
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> Tool:
-        """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`."""
+        """A tool that runs elsewhere: a call of it is `suspended` until `toolkit.resume(call_id, value)`.
+
+        Args:
+            name: Name for the model.
+            description: Description for the model.
+            parameters: JSON Schema of the arguments, an object. None for no parameters.
+            meta: JSON object for hosts. None for none.
+        """
         return cls._reader(None, name, description, parameters, meta)
 
     @property
@@ -414,6 +470,12 @@ class Tool:
 
         Raises `PegboardError` for a combination that cannot be written (a recursive type inlined) and for the return
         schema of a function whose annotation promises no data.
+
+        Args:
+            of: Which schema: that of the arguments or that of the return value.
+            titles: `"qualified"` gives each type its full name as a title.
+            dialect: JSON Schema 2020-12, or that of OpenAPI 3.0, which needs `pegboard-dialects`.
+            refs: `"defs"` puts types that repeat into `$defs`; `"inline"` writes each where it is used.
         """
         schema = self._schema(SchemaRequest(of, titles, dialect, refs))
         if schema is None:
@@ -477,11 +539,38 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function or method as a tool; it stays the function that it was.
 
     Bare (`@tool`) or with options (`@tool(name="search", read_only=True)`), on functions, methods, classmethods,
-    staticmethods, async functions and generators. `timeout` is in seconds, or a `timedelta`.
-    `requires_approval` is a bool or a predicate over the arguments. `resources` are what its backend has to find for
-    it. `replaces` names another pack's tool as `<pack>__<name>`. `meta` is JSON for hosts, which no model is shown.
+    staticmethods, async functions and generators.
 
-    Raises `RegistrationError` for something that is not callable, ValueError for a timeout that is none.
+    Raises `RegistrationError` for something that is not callable, ValueError for an invalid timeout.
+
+    Args:
+        function: The function, where the decorator has no options.
+        name: Name for the model. None: that of the function.
+        description: Description for the model. None: the docstring of the function.
+        group: Group or groups that the tool belongs to; each must exist when it is registered.
+        tags: Free labels for filters such as `view(tags=...)`.
+        requires_approval: True to request approval before each call, or a predicate over the arguments.
+        read_only: Hint that the tool changes nothing. None says nothing; so for the next three.
+        destructive: Hint that what it changes may be lost.
+        idempotent: Hint that a second call with the same arguments changes nothing more; such a tool may be retried
+            after a timeout.
+        open_world: Hint that it reaches beyond the program, such as the web.
+        timeout: Seconds that one attempt may take, or a `timedelta`. Short for a policy that sets this alone. None: as
+            the session or the toolkit says.
+        policy: Timeout and retries of this tool.
+        exclusive: Whether only one call of this tool runs at a time.
+        locks: Names of locks. Tools with the same lock run one at a time.
+        backend: Name of the backend that runs a sync tool, such as `"process"` or `"inline"`. None: a thread.
+        resources: What the backend has to find for the tool, such as `{"num_gpus": 1}`, in the words of that backend.
+        strict: Whether providers' strict mode is used for this tool. None: as the request says.
+        converter: Function that turns the returned value into content, in place of those that are registered by type.
+        examples: Examples of arguments, for providers that take them.
+        extended_model: Further parameters, from a record type or a JSON Schema of an object. They reach `**kwargs` and
+            `ToolCall.arguments`.
+        defer: Whether the tool is found with `search_tools` where there are many, instead of being listed.
+        replaces: Name of another pack's tool that this one replaces, as `<pack>__<name>`.
+        max_output: Longest text of a result for the model, in characters. None: as the toolkit says.
+        meta: JSON object for hosts, such as `_meta` of MCP. No model is shown it.
     """
     return marking(sys._getframe(1), function, options)
 
@@ -502,7 +591,14 @@ def toolset(*, name: str | None = None, description: str | None = None, prefix: 
 
 
 def toolset(cls: Any = None, /, *, name: str | None = None, description: str | None = None, prefix: str = "") -> Any:
-    """Group the `@tool` methods of a class, inherited ones included, under a name and a description."""
+    """Group the `@tool` methods of a class, inherited ones included, under a name and a description.
+
+    Args:
+        cls: The class, where the decorator has no options.
+        name: Name of the toolset. None: that of the class.
+        description: What the tools have in common. None: the first line of the docstring.
+        prefix: Text in front of each tool's name.
+    """
 
     def mark(target: Any) -> Any:
         if not isinstance(target, type):

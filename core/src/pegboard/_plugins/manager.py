@@ -50,7 +50,15 @@ _POLICIES = ("PEGBOARD_LOCK", "PEGBOARD_PERMISSIONS")
 class Plugins:
     """The plugins of one toolkit. pluggy calls each hook once, on demand; a plugin that fails stays out from then on.
 
-    `manager` is pluggy's, for programs that want to watch the calls of hooks: `manager.add_hookcall_monitoring(...)`.
+    Made by `load`. `manager` is pluggy's, for programs that want to watch the calls of hooks:
+    `manager.add_hookcall_monitoring(...)`.
+
+    Args:
+        settings: Settings of the packs.
+        unreadable: A sentence for each installed distribution whose entry points could not be read.
+        slots: The plugins that were found.
+        on_error: `"collect"` records what fails, `"raise"` raises it.
+        environ: Environment variables.
     """
 
     def __init__(
@@ -91,13 +99,20 @@ class Plugins:
     ) -> Plugins:
         """Find, select, check and import plugins.
 
-        `selection` is `"installed"`, or entry-point and distribution names and plugin objects; `block`,
-        `PEGBOARD_PLUGINS` and `PEGBOARD_BLOCK` narrow it. With `imports=False` nothing is imported, and the records
-        hold what is known without it. `builtin` are the core's own plugins: never blocked, last in precedence, and the
-        ones whose types settings are structured by.
-
         Raises `SettingsError` for settings of no plugin, and, with `on_error="raise"`, `PluginError` for the first
-        plugin, by name, that is not fit to be used.
+        plugin, by name, that cannot be used.
+
+        Args:
+            selection: `"installed"`, or entry-point and distribution names and plugin objects. `PEGBOARD_PLUGINS`
+                narrows it.
+            block: Names that are left out, beside those of `PEGBOARD_BLOCK`.
+            on_error: `"collect"` records what fails, `"raise"` raises it.
+            settings: Settings of packs, as `{pack: {key: value}}`.
+            config: Path of a settings file. None reads the one that `PEGBOARD_CONFIG` names.
+            environ: Environment variables. None: those of the process.
+            builtin: The core's own plugins: never blocked, last in precedence, and the ones whose types settings are
+                structured by.
+            imports: False imports nothing; the records hold what is known without it.
         """
         environment = os.environ if environ is None else environ
         read = Settings.read(settings, config, environment)
@@ -282,7 +297,13 @@ class Plugins:
         return Contribution(answer.origin, answer.pack, tuple(answer), builtin=answer.pack is None)
 
     def pass_over(self, plugin: Origin, reason: str, cause: BaseException | None = None) -> None:
-        """Say of an active plugin that something of it does not count. Raises `PluginError` with `on_error="raise"`."""
+        """Record that something of an active plugin does not count. Raises `PluginError` with `on_error="raise"`.
+
+        Args:
+            plugin: The plugin.
+            reason: Why, as a sentence.
+            cause: The exception. None where there was none.
+        """
         for slot in self._active(plugin):
             self._pass_over(slot, reason, cause)
 

@@ -99,7 +99,14 @@ _REFERENCE = r"(?a)(\$?)\$\{([A-Za-z_]\w*)\}"
 
 
 class Settings:
-    """All sources, low to high; `structure` turns a pack's section into its class."""
+    """All sources, low to high; `structure` turns a pack's section into its class.
+
+    Args:
+        given: Values with their sources, low to high.
+        rules: Rules that the file has for names of tools.
+        environ: Environment variables.
+        file: Name of the file, for messages.
+    """
 
     def __init__(
         self, given: list[Given], rules: list[NamesRule], environ: Mapping[str, str], file: str = "pegboard.toml"
@@ -122,6 +129,11 @@ class Settings:
 
         A file is read only if `config` or `PEGBOARD_CONFIG` names it: a model that can write files must not be able to
         write its own policy.
+
+        Args:
+            settings: Settings of packs, as `{pack: {key: value}}`. None for none.
+            config: Path of a settings file. None reads the one that `PEGBOARD_CONFIG` names.
+            environ: Environment variables. None: those of the process.
         """
         environment = os.environ if environ is None else environ
         if not (settings or config is not None or any(name.startswith("PEGBOARD_") for name in environment)):
@@ -152,11 +164,16 @@ class Settings:
         return {name: pack_name(pack) for name, pack in self.structure(OWN, OwnSettings, handlers).types.items()}
 
     def structure(self, section: str, cls: type, handlers: Iterable[TypeHandler]) -> Any:
-        """An instance of the attrs class `cls` from a section, by these type handlers; `${NAME}` is looked up now.
+        """Make an instance of an attrs class from a section; `${NAME}` is looked up now.
 
         Raises `SettingsError` for an unknown key, a value of the wrong type, a reference to nothing and, as
         `MissingSettingsError`, a field without default that nothing gives; whatever else it raises is the fault of
         `cls`.
+
+        Args:
+            section: Name of the section.
+            cls: The class.
+            handlers: Type handlers that values are read with.
         """
         import attrs
 

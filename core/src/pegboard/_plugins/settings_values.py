@@ -29,7 +29,14 @@ Structure: TypeAlias = Callable[[Any, Any], Any]
 
 @frozen(eq=False, repr=False)
 class Setting(Compared):
-    """An effective value and where it came from; the value of a secret one is `***`."""
+    """An effective value and its source.
+
+    Args:
+        section: Name of the pack.
+        key: Name of the setting.
+        value: The value; `***` for a secret one.
+        source: Where it came from.
+    """
 
     section: str
     key: str

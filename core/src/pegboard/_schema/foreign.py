@@ -26,12 +26,17 @@ Quick: TypeAlias = Callable[[JsonSchema], Predicate | None]
 
 @final
 class ForeignSchema:
-    """A JSON Schema that the library did not make: `where` says in errors whose it is.
+    """A JSON Schema that the library did not make.
 
     Raises `RegistrationError` naming the keyword and its path for a schema that is invalid, too large or too deep, or
-    refers to other documents or to what is not there. `quick` may find, for the schema, a predicate that is true only
-    for values that fit. Without a `judge` the schema is trusted as the code that brings it; that of a third party has
-    one, such as `pegboard_schemas` gives.
+    refers to other documents or to a missing part.
+
+    Args:
+        schema: The schema.
+        where: Whose it is, for messages.
+        quick: Function that may find, for the schema, a predicate that is true only for values that fit. None for none.
+        judge: What decides about a third party's schema, as `pegboard_schemas` gives it. None trusts the schema as the
+            code that brings it.
     """
 
     # How many steps one check may take, beside 32 for each part of the value.
@@ -72,9 +77,13 @@ class ForeignSchema:
     def problems(
         self, value: Any, path: str = "", *, redact: Redact | None = None, part: JsonSchema | None = None
     ) -> list[Problem]:
-        """Everything that keeps `value` from fitting; never raises for what a schema or a value can contain.
+        """Find everything that keeps a value from fitting; never raises for what a schema or a value can contain.
 
-        `part` is what of the schema the value is held against, by default the whole.
+        Args:
+            value: The value, as JSON-able data.
+            path: Where the value is, for the paths of the problems.
+            redact: Takes secrets out of the messages. None for none.
+            part: Part of the schema to check against. None for the whole.
         """
         if part is None and self._surely_fits(value):
             return []

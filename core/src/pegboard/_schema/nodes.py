@@ -68,6 +68,11 @@ class SchemaRef(SchemaNode):
     """A named type inside another schema: `{"$ref": "#/$defs/<name>"}`, with the schema itself in `target`.
 
     Keywords beside `$ref` (a description, say) are kept when the reference is rendered and when it is inlined.
+
+    Args:
+        name: Name of the type in `$defs`.
+        resolve: Gives the schema itself, on first use.
+        beside: Keywords beside `$ref`. None for none.
     """
 
     __slots__ = ("_resolve", "name")
@@ -127,12 +132,15 @@ def object_schema(properties: Mapping[str, JsonSchema], required: list[str], *, 
 
 
 def render(root: JsonSchema, wanted: SchemaRequest = _PLAIN) -> JsonSchema:
-    """`root` as plain dicts that stand on their own, in the form that is wanted.
+    """Write a schema as plain dicts that depend on nothing else.
 
     Types used once are inlined; repeated and recursive ones become `$defs` of the root under short names. In OpenAPI
-    3.0 only recursive ones are not inlined: they stand in the root's `components`. Renderings share nothing, each is
-    its reader's own. Raises `PegboardError` where a recursive type would be inlined, or so many that 100,000 parts were
-    not enough.
+    3.0 only recursive ones are not inlined: they stand in the root's `components`. Renderings share nothing. Raises
+    `PegboardError` where a recursive type would be inlined, or so many that 100,000 parts were not enough.
+
+    Args:
+        root: The schema, with `SchemaRef`s in it.
+        wanted: Which rendering, as `Tool.json_schema` has it.
     """
     renderer = _Renderer(wanted.titles == "qualified")
     if wanted.refs == "defs":

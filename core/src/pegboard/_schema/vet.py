@@ -38,7 +38,14 @@ _PLAIN_REFERENCE: Final = re.compile(r"#(/[\w$.-]*)*", re.ASCII)
 
 @frozen(eq=False)
 class SchemaPart:
-    """A schema inside of another: its path there, and what each of its references leads to."""
+    """A schema inside another one.
+
+    Args:
+        schema: The schema.
+        path: Its path in the whole.
+        root: The whole.
+        targets: What each of its references leads to, by the reference.
+    """
 
     schema: Mapping[str, Any]
     path: str
@@ -51,10 +58,13 @@ class SchemaPart:
 class Judge:
     """Decides about the schemas of third parties: those of `pegboard-schemas`.
 
-    `survey(parts, where)` raises `RegistrationError` for a schema that cannot be used; `where` says whose it is.
-    `keywords` gives what is done for each keyword, made from what jsonschema does (`check(validator, limit, value,
-    schema)` gives errors) and from the formats that are known; each check counts its steps with `pegboard.spend`.
-    Patterns are the judge's alone: Python does not read them.
+    Patterns are checked by the judge alone, not by Python.
+
+    Args:
+        survey: `survey(parts, where)` raises `RegistrationError` for a schema that cannot be used; `where` says whose
+            it is.
+        keywords: Makes the check of each keyword, from those of jsonschema (`check(validator, limit, value, schema)`
+            gives errors) and from the formats that are known. Each check counts its steps with `pegboard.spend`.
     """
 
     survey: Callable[[Sequence[SchemaPart], str], None]
@@ -295,7 +305,11 @@ def budget(steps: int) -> Iterator[None]:
 
 
 def spend(steps: int) -> None:
-    """Count work in a check by a schema: a step is a few microseconds. Raises where the budget of the check is gone."""
+    """Count work in a check by a schema. Raises where the budget of the check is used up.
+
+    Args:
+        steps: Number of steps, each a few microseconds.
+    """
     left = _left.get()
     if left is not None:
         left[0] -= steps

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 @final
 @frozen(eq=False, repr=False)
 class SourceRecord(Compared):
-    """A live source, such as a remote server: the names of its `tools` that are registered, and its `problems`."""
+    """A live source, such as a remote server.
+
+    Args:
+        name: Name of the source.
+        tools: Names of its tools that are registered.
+        problems: What is wrong with the rest, a sentence each.
+    """
 
     name: str
     tools: tuple[str, ...] = ()

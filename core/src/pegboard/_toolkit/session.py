@@ -35,9 +35,17 @@ _NOTHING: Final = ()  # the one empty tuple that there is
 class Session(Catalog):
     """Owns group activation, presets, approver, permissions, policy, context and agent of one user of a toolkit.
 
-    Get one from `toolkit.session(...)`; a toolkit is its own root session. What a session does not say is as in the
-    wider one, and nothing that it says leaks into another. Made by `view(...)`, it shows some of the
-    tools, or shows them under other names; these are its only names then.
+    Get one from `toolkit.session(...)`, not by its constructor; a toolkit is its own root session. What a session does
+    not set is as in the wider one, and nothing that it sets leaks into another. Made by `view(...)`, it shows some of
+    the tools, or shows them under other names; these are its only names then.
+
+    Args:
+        core: State of the toolkit. The parameters of the constructor are for the toolkit itself.
+        overlay: What this session sets, over that of the wider one.
+        scope: Where the context of its calls is looked up.
+        agent: The agent that calls.
+        subject: For whom the session acts.
+        id: Name of the session over restarts.
     """
 
     # Sessions --------------------------------------------------------------------------------------------------
@@ -55,12 +63,22 @@ class Session(Catalog):
         id: str | None = None,  # noqa: A002 - the session's own name
         shown: Names | None = None,
     ) -> Session:
-        """One user's overlay: presets, group activation, approver, permissions, policy and context of its own.
+        """Make a session: one user's presets, active groups, approver, permissions, policy and context.
 
-        With `groups`, exactly these are active in it, whatever is created later. `subject` is for whom it acts, `id`
-        its own name over restarts: for middleware, logs and journals; no model reads them. `shown` goes on with the
-        order of an earlier session (its `shown`): deferred tools among these count as found, and names that nothing has
-        are ignored. What is not said is as in the session that it is made from.
+        What is left out is as in the session that it is made from.
+
+        Args:
+            context: Objects that tools get by type, before those of the wider session: one, several in a list or tuple,
+                or a mapping by name or class.
+            presets: Values of parameters, as `{tool: {parameter: value}}`, before those of the toolkit.
+            groups: The groups that are active, exactly these, whatever is created later. None: as in the wider session.
+            policy: Timeout and retries, before those of the toolkit.
+            approver: Who decides on calls that need approval. None: as in the wider session.
+            agent: The object that tools with an `Agent` parameter get.
+            subject: For whom the session acts. Middleware, logs and journals read it; no model does.
+            id: Name of the session over restarts of the program, for the same readers.
+            shown: Names of tools in the order of an earlier session, from its `shown`. Deferred tools among them count
+                as found, unknown names are ignored.
         """
         scope = self.scope if agent is None else Scope((agent,), level="agent", wider=self.scope)
         if type(context) is not tuple or context:
@@ -93,12 +111,20 @@ class Session(Catalog):
         rename: Rename | None = None,
         where: Callable[[Tool], bool] | None = None,
     ) -> Session:
-        """A narrower session that shows some of the tools only, or shows them under other names.
+        """Make a narrower session that shows some of the tools only, or shows them under other names.
 
-        A tool is shown if it is among `include` (names and patterns such as `files_*`), not among `exclude`, has one of
-        the `tags`, and `where(tool)` says so. `rename` maps names, `prefix` is put in front of all. Tools that do not
-        fit do not exist in the view. It follows the board. Raises `UnknownNameError` for a name that nothing has,
-        `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers refuse.
+        Tools that are not shown do not exist in the view. It follows the board. Raises `UnknownNameError` for a name
+        that no tool has, `ConflictError` for two tools of one name, and `RegistrationError` for a name that providers
+        refuse.
+
+        Args:
+            include: Names or patterns such as `files_*` of the tools to show; a pack's tools also as `<pack>__<name>`.
+                None for all.
+            exclude: Names or patterns of tools to leave out.
+            tags: Tags, of which a tool must have one. Empty for no such condition.
+            prefix: Text in front of every name.
+            rename: Other names, as a mapping or a function of the name.
+            where: Predicate over a `Tool`; it is asked once for each state of the board.
         """
         rules = ViewRules(include, exclude, tags, prefix, rename, where)
         overlay = Overlay(self._core.groups, self._overlay, rules=rules)
@@ -176,9 +202,13 @@ class Session(Catalog):
     def schemas(self, dialect: str) -> list[Any]: ...
 
     def schemas(self, dialect: str | None = None) -> list[Any]:
-        """What to show the model: `ToolSchema`s, or a provider's own definitions with `dialect=`.
+        """List what to show the model.
 
         Raises `UnknownNameError` for a dialect that no installed pack provides.
+
+        Args:
+            dialect: Name of a provider's format, such as `"openai"`, for that provider's definitions. None for
+                `ToolSchema`s.
         """
         if dialect is not None:
             return self.dialect(dialect).tools()
@@ -189,15 +219,22 @@ class Session(Catalog):
         """A provider's format over what is offered here: definitions for requests, calls from responses, answers.
 
         Raises `UnknownNameError` naming the dialects that there are.
+
+        Args:
+            name: Name of the format, such as `"openai"`, `"anthropic"` or `"gemini"`.
         """
         return BoundDialect(self._core.dialect(name), self)
 
     def search(self, query: str, limit: int = 5) -> list[Tool]:
-        """The deferred tools that fit best, best first; they are listed in this session from now on.
+        """Find the deferred tools that fit best, best first; they are listed in this session from now on.
 
         Tools that are not permitted are left out. This is what the tool `search_tools` does; where a pack or the
         program replaces that tool, it is called, and what its result names was found. Raises `PegboardError` with its
         text where it ends as an error.
+
+        Args:
+            query: Words that the tools' names and descriptions may have.
+            limit: Most tools to find.
         """
         from pegboard.builtin.search import Index, tool_index
 
@@ -239,10 +276,14 @@ class Session(Catalog):
         return tuple(tool.name for tool in self._listing().deferred if self._overlay.has_found(tool))
 
     def read_output(self, handle: str, offset: int = 0) -> str:
-        """A page of output that was too long to be shown at once, with `overflow="spill"`.
+        """Read a page of output that was too long to be shown at once, with `overflow="spill"`.
 
         It can be read in the session whose call made it, and in those that this one was made from. Raises `ToolError`,
         with the same words for output that is not kept and for that of another session.
+
+        Args:
+            handle: The handle that the text of the result names.
+            offset: Number of characters to skip.
         """
         spill = self._core.engine.results.spill
         if spill is None:
@@ -262,14 +303,22 @@ class Session(Catalog):
         return self._overlay.active_groups()
 
     def update_groups(self, names: Names, active: bool) -> None:
-        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups."""
+        """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups.
+
+        Args:
+            names: Name or names of the groups.
+            active: Whether their tools are offered from now on.
+        """
         self._overlay.update_groups(names, active)
         self._changed()
 
     def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
-        """Make exactly these groups active: of all groups, or of those that the model or the program manages.
+        """Make exactly these groups active.
 
-        Said of all groups, it holds in a session for groups that are created later too: they are inactive there.
+        Args:
+            names: Name or names of the groups.
+            managed_by: `"model"` or `"program"` leaves groups of the other manager as they are. None means all groups;
+                in a session it then holds for groups that are created later too: they are inactive there.
         """
         self._overlay.set_active_groups(names, managed_by)
         self._changed()
@@ -280,11 +329,20 @@ class Session(Catalog):
         """Replace the presets of a tool; the schema follows at once.
 
         Raises `UnknownNameError`, and `RegistrationError` naming the parameter.
+
+        Args:
+            name: Name of the tool.
+            values: Values by parameter, plain or as `Locked`, `Secret` or `Computed`.
         """
         self._preset(name, values, merge=False)
 
     def update_presets(self, name: str, values: Mapping[str, Any]) -> None:
-        """Add to the presets of a tool; a value of None is a preset of None."""
+        """Add to the presets of a tool. Raises as `set_presets` does.
+
+        Args:
+            name: Name of the tool.
+            values: Values by parameter. None is a preset of None.
+        """
         self._preset(name, values, merge=True)
 
     @property
@@ -294,11 +352,14 @@ class Session(Catalog):
         return {name: explicit(tool)[0] or tool.permission for name, tool in self._view.tools.items()}
 
     def set_permission(self, name: str | Tool, permission: Permission | Literal["always", "prompt", "never"]) -> None:
-        """`"always"`, `"prompt"` or `"never"`, until the program ends; the pack `pegboard-policy` keeps them in a file.
+        """Set whether a tool runs, until the program ends; the pack `pegboard-policy` keeps permissions in a file.
 
-        A `Tool` instead of its name, such as the one of an `ApprovalRequest`, is allowed as it was read: if another one
-        is registered by now, or it has changed, it asks again.
         Raises `UnknownNameError`, `PegboardError` naming a guard that holds the tool, and ValueError for another word.
+
+        Args:
+            name: Name of the tool. A `Tool` instead, such as the one of an `ApprovalRequest`, is allowed as it was
+                read: if another one is registered by now, or it has changed, it asks again.
+            permission: `"always"` runs it without asking, `"prompt"` asks the approver, `"never"` denies each call.
         """
         tool = self._tool(name if isinstance(name, str) else name.name)
         read = tool if isinstance(name, str) else name.evolve(hidden=frozenset())
@@ -319,7 +380,15 @@ class Session(Catalog):
     # Calls -----------------------------------------------------------------------------------------------------
 
     def prepare(self, name: str | ToolCall, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
-        """A call that may run later. Never raises: a bad call has its result already (`not_found`, `invalid`, ...)."""
+        """Make a call that may run later.
+
+        Never raises: a bad call has its result already (`not_found`, `invalid`, ...).
+
+        Args:
+            name: Name of the tool, or a `ToolCall` that was read from a model's response.
+            arguments: Mapping, JSON text or bytes; None or empty text for no arguments. Ignored for a `ToolCall`.
+            call_id: Id of the call. None makes one.
+        """
         call = name if isinstance(name, ToolCall) else ToolCall(call_id or "", name, arguments)
         return self._core.runner.prepare(self, call)
 
@@ -334,7 +403,17 @@ class Session(Catalog):
         on_chunk: Listener | None = None,
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
-        """Call a tool from plain code. `arguments`: a mapping, JSON text or bytes; empty text or None for none."""
+        """Call a tool from plain code. Ends in one `ToolResult` whatever the tool does.
+
+        Args:
+            name: Name of the tool, or a `ToolCall`.
+            arguments: Mapping, JSON text or bytes; None or empty text for no arguments.
+            call_id: Id of the call. None makes one.
+            context: Objects for this call, before those of the session.
+            agent: The object that an `Agent` parameter gets in this call.
+            on_chunk: Function that gets each `Chunk` of progress.
+            policy: Timeout and retries of this call. It wins over those of tool, session and toolkit.
+        """
         result: ToolResult = self._called(name, arguments, call_id, context, agent, on_chunk, policy, False)
         try:
             return result
@@ -381,7 +460,17 @@ class Session(Catalog):
         on_chunk: Listener | None = None,
         policy: ExecutionPolicy | None = None,
     ) -> ToolResult:
-        """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation leaves."""
+        """Call a tool. Ends in one `ToolResult` whatever the tool does; only the caller's own cancellation is raised.
+
+        Args:
+            name: Name of the tool, or a `ToolCall`.
+            arguments: Mapping, JSON text or bytes; None or empty text for no arguments.
+            call_id: Id of the call. None makes one.
+            context: Objects for this call, before those of the session.
+            agent: The object that an `Agent` parameter gets in this call.
+            on_chunk: Function, sync or async, that gets each `Chunk` of progress.
+            policy: Timeout and retries of this call. It wins over those of tool, session and toolkit.
+        """
         result = self._called(name, arguments, call_id, context, agent, on_chunk, policy, True)
         while type(result) is not ToolResult:
             result = await result
@@ -400,9 +489,17 @@ class Session(Catalog):
         policy: ExecutionPolicy | None = None,
         parallel: bool | None = None,
     ) -> list[ToolResult]:
-        """Run several calls; results in call order. Each is a `ToolCall`, a `(name, arguments)` pair or a mapping.
+        """Run several calls and return their results in the order of the calls.
 
-        `parallel` beats what the toolkit says. Raises `PegboardError` for what is no call, before any of them runs.
+        Raises `PegboardError` for an item that is no call, before any of them runs.
+
+        Args:
+            calls: `ToolCall`s, pairs `(name, arguments)`, or mappings with `name`, `arguments` and `id`.
+            context: Objects for these calls, before those of the session.
+            agent: The object that `Agent` parameters get in these calls.
+            on_chunk: Function, sync or async, that gets each `Chunk` of progress.
+            policy: Timeout and retries of these calls. It wins over those of tool, session and toolkit.
+            parallel: Whether they run at the same time. None: as the toolkit says.
         """
         return await self._batch(calls, on_chunk, parallel, context=context, agent=agent, policy=policy).run()
 
@@ -416,7 +513,16 @@ class Session(Catalog):
         policy: ExecutionPolicy | None = None,
         parallel: bool | None = None,
     ) -> list[ToolResult]:
-        """`call_many` from plain code."""
+        """`call_many` from plain code.
+
+        Args:
+            calls: `ToolCall`s, pairs `(name, arguments)`, or mappings with `name`, `arguments` and `id`.
+            context: Objects for these calls, before those of the session.
+            agent: The object that `Agent` parameters get in these calls.
+            on_chunk: Function that gets each `Chunk` of progress.
+            policy: Timeout and retries of these calls. It wins over those of tool, session and toolkit.
+            parallel: Whether they run at the same time. None: as the toolkit says.
+        """
         batch = self._batch(calls, on_chunk, parallel, context=context, agent=agent, policy=policy)
         drivers = self._core.engine.drivers
         try:
@@ -434,7 +540,15 @@ class Session(Catalog):
         policy: ExecutionPolicy | None = None,
         parallel: bool | None = None,
     ) -> AsyncIterator[Event]:
-        """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest."""
+        """Run several calls and yield their chunks and results as they come. Leaving early cancels the rest.
+
+        Args:
+            calls: `ToolCall`s, pairs `(name, arguments)`, or mappings with `name`, `arguments` and `id`.
+            context: Objects for these calls, before those of the session.
+            agent: The object that `Agent` parameters get in these calls.
+            policy: Timeout and retries of these calls. It wins over those of tool, session and toolkit.
+            parallel: Whether they run at the same time. None: as the toolkit says.
+        """
         return self._batch(calls, None, parallel, context=context, agent=agent, policy=policy).stream()
 
     def _batch(self, calls: Iterable[Any], on_chunk: Listener | None, parallel: bool | None, **options: Any) -> Batch:
@@ -443,10 +557,14 @@ class Session(Catalog):
         return _batch_class()(self.call, calls, options, on_chunk, together, core.engine)
 
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
-        """Complete a suspended call with its answer. `call_id` may be the call itself, as `pending` lists it.
+        """Complete a suspended call with its answer.
 
         Raises `PegboardError` for an id that no call waits under, naming those that are owed, for one that two wait
         under, and for a call that another thread or program has answered meanwhile.
+
+        Args:
+            call_id: Id of the call, or the call itself, as `pending` lists it.
+            value: The answer, which is converted as if the tool had returned it; an exception becomes an error.
         """
         result: ToolResult = self._core.runner.resume(call_id, value, self.pending)
         return result
@@ -459,9 +577,12 @@ class Session(Catalog):
         return result
 
     def suspend(self, call: ToolCall, reason: str = "", resume: Callable[[Any], Any] | None = None) -> ToolResult:
-        """Owe the answer of a call that waited for it in an earlier program: it is suspended here and does not run.
+        """Register a call that an earlier program left waiting for its answer: it is suspended here and does not run.
 
-        `resume` is as in `Suspend`.
+        Args:
+            call: The call, with its old id.
+            reason: Why it waits.
+            resume: As in `Suspend`: makes the result from the answer. None takes the answer as the tool's value.
         """
         return self._core.runner.suspend(self.prepare(call), reason, resume)
 

@@ -37,16 +37,42 @@ if TYPE_CHECKING:
 class Toolkit(Session):
     """The tools of one program: those of the installed packs and those that it registers.
 
-    `Toolkit()` assembles whatever is installed; `Toolkit(plugins=())` is empty. `plugins` and `block` select by
-    entry-point or distribution name, `settings` and `config` configure packs, `on_plugin_error="raise"` turns a broken
-    plugin into a `PluginError`. `context`, `policy`, `approver` and `agent` are those of the
-    root session. `repair` says how far mistakes of the model are repaired, `expose_errors` how much of an exception it
-    sees. Text of more than `max_output` characters is cut, or with `overflow="spill"` kept for the tool `read_output`.
-    At most `max_concurrency` calls run at once, those that tools make themselves not counted; the others wait. Where
-    more than `defer_threshold` tools with `@tool(defer=True)` are offered, `search_tools` finds them instead of a list.
-    A context manager, sync and async, that closes its threads and its loop.
+    `Toolkit()` loads every installed pack; `Toolkit(plugins=())` is empty. A toolkit is its own root session. As a
+    context manager, sync or async, it closes its threads, its loop and what packs have opened.
 
-    Raises `PluginError` and `SettingsError` as said above, ValueError for an option that does not exist.
+    Raises `PluginError` with `on_plugin_error="raise"`, `SettingsError` for settings that no pack takes, ValueError for
+    an option with an invalid value.
+
+    Args:
+        plugins: Which packs load: `"installed"` for all that are installed; or a list of entry-point names,
+            distribution names, modules and plugin objects; `()` for none.
+        block: Names of packs that are never loaded.
+        on_plugin_error: What a broken pack does. `"collect"` keeps it out and records the reason in `plugins` and
+            `problems`; `"raise"` raises `PluginError`.
+        settings: Settings of packs, as `{pack: {key: value}}`. They win over the environment and the file.
+        config: Path of a settings file in TOML. None reads the file that `PEGBOARD_CONFIG` names, if it names one.
+        parallel: Whether the calls of a batch run at the same time. False runs them one after the other.
+        allow_tool_deletion: Whether `unregister`, `remove_groups` and `on_conflict="replace"` may remove tools.
+        policy: Timeout and retries of all calls, where neither the session, the tool nor the call says otherwise. None:
+            the defaults of `ExecutionPolicy`.
+        context: Objects that tools get by type: one, several in a list or tuple, or a mapping by name or class.
+        agent: The object that tools with an `Agent` parameter get: anything with a `name`. None for no agent.
+        approver: Function, sync or async, that decides on calls which need approval. It gets an `ApprovalRequest`.
+            None: these calls are `suspended` until `resume` brings the decision.
+        preset_override: Whether the model may replace a plain preset by sending its parameter, which leaves a note.
+            `Locked` and `Secret` presets are never replaced.
+        repair: Which mistakes in arguments are repaired: `"off"`, `"safe"`, or `"max"`, which also repairs malformed
+            JSON.
+        expose_errors: What the model sees of an exception: `"message"`, `"redacted"`, or `"traceback"`.
+        max_output: Longest text of a result for the model, in characters, 100 at least. None for no limit.
+            `@tool(max_output=...)` wins.
+        overflow: What happens to longer text. `"truncate"` keeps its beginning and end; `"spill"` keeps all of it,
+            which the model reads page by page with the tool `read_output`.
+        max_threads: Most threads for sync tools that are called from an event loop.
+        max_concurrency: Most calls that run at once; the others wait. Calls that tools make themselves are not counted.
+            None for no limit.
+        defer_threshold: With more tools of `@tool(defer=True)` than this, 10 by default, the model gets `search_tools`
+            instead of their definitions.
     """
 
     def __init__(
@@ -109,12 +135,28 @@ class Toolkit(Session):
         types: Mapping[Any, TypeHandler] | None = None,
         on_conflict: OnConflict = "raise",
     ) -> list[Tool]:
-        """Register tools, all or none: typed functions, objects or classes with `@tool` methods, `Tool`s, tool sources.
+        """Register tools, all or none: typed functions, objects or classes with `@tool` methods, tool sources.
 
-        `presets` are `{tool: {parameter: value}}`, or `{parameter: value}` where there is one tool. With `defer` they
-        are found by `search_tools` where there are many. `types` map annotations for these tools alone:
-        `{annotation: TypeHandler}`. Raises `RegistrationError` naming the parameter, the annotation and the remedy,
-        `ConflictError` for a name that is taken, `UnknownNameError` for an unknown group.
+        Raises `RegistrationError` naming the parameter, the annotation and the remedy, `ConflictError` for a name that
+        is taken, `UnknownNameError` for an unknown group.
+
+        Args:
+            sources: What becomes tools. Each may give several.
+            name: Name for the one tool that is registered, instead of its own.
+            description: Description for the one tool that is registered, instead of its docstring.
+            group: Group or groups that the tools belong to. Each must exist. None: those that the tools name
+                themselves.
+            presets: Values that the program sets: `{tool: {parameter: value}}`, or `{parameter: value}` where there is
+                one tool. They leave the schema.
+            extended_model: Further parameters of the tools, from a record type or a JSON Schema of an object. They
+                reach `**kwargs` and `ToolCall.arguments`.
+            enable: Names of the only tools to take from the sources. None for all.
+            disable: Names of tools to leave out.
+            prefix: Text in front of each name.
+            rename: Other names, as a mapping or a function of the name.
+            defer: Whether the tools are found with `search_tools` where there are many, instead of being listed.
+            types: Type handlers for these tools alone, as `{annotation: TypeHandler}`.
+            on_conflict: What to do about a name that is taken: `"raise"`, `"replace"`, `"skip"` or `"rename"`.
         """
         if not sources:
             raise RegistrationError("register() needs something to register: a function, a Tool, an object with tools")
@@ -135,9 +177,14 @@ class Toolkit(Session):
 
     # mypy takes no unpacked TypedDict beside a keyword; the callers' types are those above.
     def tool(self, function: Any = None, /, *, presets: Any = None, **options: Any) -> Any:  # type: ignore[misc]
-        """Declare, register and give the function back: `@toolkit.tool`, or with the options of `tool` and `presets`.
+        """Declare and register a function, and return the function: `@toolkit.tool`, or with options.
 
-        `register` gives a list of tools instead, which is no use as a decorator. Raises as `register` does.
+        `register` returns a list of tools instead, which does not work as a decorator. Raises as `register` does.
+
+        Args:
+            function: The function, where the decorator has no options.
+            presets: Values that the program sets, as `{parameter: value}`.
+            options: The options of `pegboard.tool`, such as `name`, `timeout` or `read_only`.
         """
         group, mark = options.pop("group", None), marking(sys._getframe(1), None, options)
 
@@ -148,9 +195,12 @@ class Toolkit(Session):
         return declare if function is None else declare(function)
 
     def unregister(self, *names: str | LiveSource) -> None:
-        """Remove tools, all or none; a live source, such as an MCP server, goes with all its tools.
+        """Remove tools, all or none.
 
         Raises `UnknownNameError`, and `PegboardError` where deletion is refused.
+
+        Args:
+            names: Names of tools; or live sources, such as an MCP server, each of which goes with all its tools.
         """
         self._check_deletion("unregister")
         gone = [each for each in self._core.live if any(each.source is name for name in names)]
@@ -215,9 +265,17 @@ class Toolkit(Session):
         instructions: str | None = None,
         max_concurrency: int | None = None,
     ) -> None:
-        """Create a tool group; at most `max_concurrency` calls of its tools run at once.
+        """Create a tool group.
 
         Raises `RegistrationError` for a name that is taken, ValueError for a limit below 1.
+
+        Args:
+            name: Name of the group.
+            description: Text for the model, which reads it where it may switch groups.
+            active: Whether its tools are offered at first.
+            managed_by: Who switches it: `"model"`, by the tool of `register_meta_tool`, or `"program"` alone.
+            instructions: Text that the model reads when it activates the group. None for none.
+            max_concurrency: Most calls of its tools that run at once; the others wait. None for no limit.
         """
         from pegboard._model.program import Group
 

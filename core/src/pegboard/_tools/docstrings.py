@@ -12,7 +12,12 @@ from typing import NamedTuple, TypeAlias
 
 
 class Docstring(NamedTuple):
-    """A docstring taken apart: its prose, and the text of each parameter."""
+    """A docstring taken apart: its prose, and the text of each parameter.
+
+    Args:
+        description: The prose.
+        params: Text of each parameter, by its name.
+    """
 
     description: str = ""
     params: Mapping[str, str] = MappingProxyType({})
@@ -24,6 +29,9 @@ def parse_docstring(text: str | None) -> Docstring:
     Sections about parameters, return value, yields and exceptions leave the description; everything else (notes,
     examples, unknown headings) is prose and stays. Types, stars and line breaks leave the texts of
     parameters. A parameter that is described twice keeps its first text.
+
+    Args:
+        text: The docstring, in Google, NumPy or Sphinx style. None for none.
     """
     if not text:
         return Docstring()

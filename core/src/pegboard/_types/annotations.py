@@ -228,7 +228,11 @@ def structural_key(annotation: Any) -> Any:
 
 
 def qualified_name(annotation: Any) -> str:
-    """The full name of a type, generics included: `list[dict[str, pkg.mod.MyObject]]`; builtins without a module."""
+    """The full name of a type, generics included: `list[dict[str, pkg.mod.MyObject]]`; builtins without a module.
+
+    Args:
+        annotation: The type.
+    """
     bare, _ = split(annotation)
     if bare is None or bare is types.NoneType:
         return "None"

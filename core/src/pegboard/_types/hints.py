@@ -135,7 +135,11 @@ def _culprit(label: str, target: Any, local_names: Mapping[str, Any], error: Exc
 
 
 def function_kind(function: Any) -> Kind:
-    """How a callable answers; a partial, a bound method or a callable object as what it wraps."""
+    """How a callable answers; a partial, a bound method or a callable object as what it wraps.
+
+    Args:
+        function: The callable.
+    """
     # Wrappers keep their own kind: an async wrapper around a sync function is async.
     called = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
     for target in (function, called, plain_function(function)):

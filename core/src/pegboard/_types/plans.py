@@ -27,7 +27,13 @@ ANNOTATIONS: Final = frozenset(
 
 
 def shaped(schema: shapes.JsonSchema, shape: shapes.Shape, unstructure: Convert = shapes.identity) -> shapes.TypePlan:
-    """A plan whose `structure` is compiled from its shape on first use."""
+    """A plan whose `structure` is compiled from its shape on first use.
+
+    Args:
+        schema: JSON Schema of the values.
+        shape: What the values look like.
+        unstructure: Takes the Python value and returns JSON-able data.
+    """
     return shapes.TypePlan(schema, structurer(shape), unstructure, shape)
 
 
@@ -38,11 +44,16 @@ def record_plan(
     *,
     description: str | None = None,
 ) -> shapes.TypePlan:
-    """The plan of a named record: a class with members that arrives as an instance of itself.
+    """Make the plan of a named record: a class with members that arrives as an instance of itself.
 
-    `unstructure` takes an instance and returns JSON-able data under the members' keys. The schema is made from the
-    members; inside other schemas it stands as a reference that rendering resolves, so records may contain each other.
-    `annotation` gives the name, generics included.
+    The schema is made from the members; inside other schemas it stands as a reference that rendering resolves, so
+    records may contain each other.
+
+    Args:
+        annotation: The type, which gives the name, generics included.
+        shape: The members.
+        unstructure: Takes an instance and returns JSON-able data under the members' keys.
+        description: Description in the schema. None for none.
     """
     name = qualified_name(annotation)
     properties = {member.key: member.plan.schema for member in shape.members}
@@ -64,12 +75,19 @@ def record_member(
     key: str | None = None,
     description: str | None = None,
 ) -> shapes.Member:
-    """One member of a record, or one parameter of a tool, from its annotation and default.
+    """Make one member of a record, or one parameter of a tool, from its annotation and default.
 
-    Metadata of the annotation renames it (`Param(name=...)`), describes it and bounds it; `key` and `description` are
-    what holds where the metadata says nothing. A default makes it optional unless `required` says otherwise, and is
-    part of the schema when it is JSON-able. `Optional[T] = None` is plain `T` and may be left out, but not be null.
-    Raises `RegistrationError` for a type that no handler maps.
+    `Optional[T] = None` is plain `T` and may be left out, but not be null. Raises `RegistrationError` for a type that
+    no handler maps.
+
+    Args:
+        types: The type table.
+        name: Keyword of the record's `build`.
+        annotation: The type. Its metadata renames the member (`Param(name=...)`), describes and bounds it.
+        default: Value that it has otherwise; part of the schema when it is JSON-able.
+        required: Whether it must be there. None: if it has no default.
+        key: Name in JSON where the metadata gives none. None: `name`.
+        description: Description where the metadata gives none.
     """
     metadata = read_metadata(split(annotation)[1])
     plan = optional_member(types, annotation, default)

@@ -106,7 +106,11 @@ NAME_WEIGHT: Final = 3
 
 
 def tool_index(tools: Iterable[Tool]) -> Index:
-    """The deferred tools of one session, by their names there."""
+    """The deferred tools of one session, by their names there.
+
+    Args:
+        tools: The tools of the session.
+    """
     # Counted once for each tool, whichever sessions search it.
     return Index({tool.name: tool._remember("words", partial(_words, tool)) for tool in tools})
 

@@ -1,7 +1,6 @@
-"""A small agent: a model of any provider, a toolkit, and the loop between them.
+"""A small agent: a model of any provider, a toolkit, and the loop between them."""
 
-Loading the plugin loads none of these modules: each name is imported when it is first used (PEP 562).
-"""
+# Loading the plugin loads none of these modules: each name is imported when it is first used (PEP 562).
 
 from __future__ import annotations
 

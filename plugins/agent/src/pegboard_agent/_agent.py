@@ -82,15 +82,27 @@ def _known(agent: Any, attribute: Any, given: Any) -> None:
 class Agent:
     """Answers messages with a model that may call the tools of a toolkit, a session or a view.
 
-    `max_iterations` is how often the model may make calls before it has to answer without. `context` and `approver` are
-    as in `toolkit.session`. `memory` is a `ConversationStore`: `Memory()`, `Memory(path)`, `PostgresMemory(url)`. With
-    `output=`, a type, the answer's `data` is of that type. `tool_protocol="json_schema"` is for small models, and for
-    servers without support for tools. `limits` end a run that takes too much. `system_prompt` may be a function of the
-    session, which is called once for each conversation. `first_tool_choice` is the tool choice of the first request
-    after a message: `"auto"`, `"required"`, `"none"`, a tool's name, or a list of names.
+    Raises `RegistrationError` for an output type without a mapping, ValueError for an invalid protocol or number,
+    TypeError if the model, the toolkit or the memory is of another kind.
 
-    Raises `RegistrationError` for an output type without a mapping, ValueError for a
-    protocol or a number that does not exist, TypeError if the model, the toolkit or the memory is none.
+    Args:
+        name: Sender of its answers, and name of its tool.
+        model: The model that answers, such as `OpenAIChat("...")`.
+        toolkit: What the model may call: a toolkit, a session or a view. None for no tools.
+        system_prompt: Text that begins every request, or a function of the session, sync or async, that makes it once
+            for each conversation.
+        max_iterations: How often the model may make calls before it has to answer without.
+        context: Objects that tools get by type, as in `toolkit.session`; those of `call(..., context=)` come before
+            them.
+        memory: Where conversations are kept: `Memory()`, `Memory(path)`, `PostgresMemory(url)` or a `ConversationStore`
+            of your own. None: a `Memory()` of its own.
+        output: Type of the answer's `data`. None for an answer in text.
+        tool_protocol: How calls are written: `"native"`, or `"json_schema"` for small models and for servers without
+            support for tools.
+        approver: Who decides on calls that need approval. None: the approver of the toolkit.
+        limits: How much one run may use. None for no limits.
+        first_tool_choice: Tool choice of the first request after a message: `"auto"`, `"required"`, `"none"`, a tool's
+            name, or a list of names.
     """
 
     name: str
@@ -141,15 +153,26 @@ class Agent:
     # Asking ----------------------------------------------------------------------------------------------------
 
     async def call(self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()) -> Message:
-        """The answer to `message`; without one go on with calls that waited. `session_id` names the conversation.
+        """Answer a message.
 
         If calls wait, `parked` names them, and the returned message is not yet the answer; `stopped` names the limit
         that ended the run. Raises `AgentStoppedError` if there is no answer, and without a message if nothing waits.
+
+        Args:
+            message: Text or a message. None goes on with calls that waited.
+            session_id: Name of the conversation. None: the one that has no name.
+            context: Objects that tools get by type in this run, before those of the agent.
         """
         return await self._run(message, self._conversation(session_id).turn(), context, lambda event: None)
 
     def call_sync(self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()) -> Message:
-        """`call` for plain code; inside a running event loop it blocks that loop."""
+        """`call` for plain code; inside a running event loop it blocks that loop.
+
+        Args:
+            message: Text or a message. None goes on with calls that waited.
+            session_id: Name of the conversation. None: the one that has no name.
+            context: Objects that tools get by type in this run, before those of the agent.
+        """
 
         def run() -> Message:
             return asyncio.run(self.call(message, session_id=session_id, context=context))
@@ -164,7 +187,13 @@ class Agent:
     async def stream(
         self, message: AgentInput = None, *, session_id: str | None = None, context: Any = ()
     ) -> AsyncGenerator[Event, None]:
-        """The events of a run as they happen, up to the answer. Leaving the loop early cancels the rest."""
+        """The events of a run as they happen, up to the answer. Leaving the loop early cancels the rest.
+
+        Args:
+            message: Text or a message. None goes on with calls that waited.
+            session_id: Name of the conversation. None: the one that has no name.
+            context: Objects that tools get by type in this run, before those of the agent.
+        """
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         turn = self._conversation(session_id).turn()
         running = asyncio.create_task(self._run(message, turn, context, events.put_nowait))
@@ -193,7 +222,12 @@ class Agent:
     # As a tool -------------------------------------------------------------------------------------------------
 
     def as_tool(self, *, name: str | None = None, description: str | None = None) -> Callable[..., Any]:
-        """A tool that asks this agent; context, approver and listeners are those of its call."""
+        """Make a tool that asks this agent; context, approver and listeners are those of its call.
+
+        Args:
+            name: Name of the tool. None: that of the agent.
+            description: Description for the model. None names the agent alone.
+        """
 
         async def ask(
             message: str, call: ToolCall, session: Session, emitter: Emitter, session_id: str | None = None

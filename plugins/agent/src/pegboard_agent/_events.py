@@ -40,63 +40,100 @@ class _Happened:
 
 @frozen
 class TextDelta(_Happened):
-    """A piece of text that the model just wrote."""
+    """A piece of text that the model just wrote.
+
+    Args:
+        text: The piece.
+    """
 
     text: str
 
 
 @frozen
 class ReasoningDelta(_Happened):
-    """A piece of the model's reasoning before its answer, if the server sends it."""
+    """A piece of the model's reasoning before its answer, if the server sends it.
+
+    Args:
+        text: The piece.
+    """
 
     text: str
 
 
 @frozen
 class CallStarted(_Happened):
-    """A call of the model is about to run."""
+    """A call of the model is about to run.
+
+    Args:
+        call: The call.
+    """
 
     call: ToolCall
 
 
 @frozen
 class ApprovalNeeded(_Happened):
-    """A call waits until the approver has decided on it. Its next events show the decision."""
+    """A call waits until the approver has decided on it. Its next events show the decision.
+
+    Args:
+        request: What the approver gets.
+    """
 
     request: ApprovalRequest
 
 
 @frozen
 class ChunkEvent(_Happened):
-    """A chunk of a running call."""
+    """A chunk of a running call.
+
+    Args:
+        chunk: The chunk.
+    """
 
     chunk: Chunk
 
 
 @frozen
 class CallEnded(_Happened):
-    """A call has its result, which the model will read."""
+    """A call has its result, which the model will read.
+
+    Args:
+        result: The result.
+    """
 
     result: ToolResult
 
 
 @frozen
 class Parked(_Happened):
-    """These calls wait for their answers, and the agent stops until then; `call()` without a message goes on."""
+    """These calls wait for their answers, and the agent stops until then; `call()` without a message goes on.
+
+    Args:
+        call_ids: Ids of the calls.
+    """
 
     call_ids: tuple[str, ...]
 
 
 @frozen
 class Final(_Happened):
-    """The answer."""
+    """The answer.
+
+    Args:
+        message: The message.
+    """
 
     message: Message
 
 
 @frozen
 class Stopped(_Happened):
-    """The agent stopped, for this reason; after `max_iterations` a last answer without calls follows."""
+    """The agent stopped; after `max_iterations` a last answer without calls follows.
+
+    Args:
+        reason: Why.
+        error: The exception. None where there was none.
+    """
 
     reason: str
     error: BaseException | None = field(default=None, repr=False)

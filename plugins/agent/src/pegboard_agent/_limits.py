@@ -29,10 +29,13 @@ def _seconds(limits: Any, attribute: Any, given: Any) -> None:
 
 @frozen(kw_only=True)
 class Limits:
-    """The most that one run of an agent may use; None: no limit.
+    """The most that one run of an agent may use; None for no limit. Raises ValueError for an invalid number.
 
-    `requests` to the model, `tool_calls` that begin, `tokens` of input and output as far as servers report them, and
-    `seconds` from the beginning of the run to its end. Raises ValueError for an invalid number.
+    Args:
+        requests: Requests to the model.
+        tool_calls: Calls that begin; of a message with more, the others are denied.
+        tokens: Tokens of input and output together, as far as servers report them.
+        seconds: Seconds from the beginning of the run to its end.
     """
 
     requests: int | None = field(default=None, validator=_at_least(1))

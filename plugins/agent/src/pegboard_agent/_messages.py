@@ -36,12 +36,19 @@ def _content(given: str | Block | Iterable[str | Block]) -> str | tuple[Block, .
 
 @frozen
 class Message:
-    """One message: text, or content blocks. `name` is its sender.
+    """One message: text, or content blocks.
 
-    An agent's answer holds `data`, the typed value if the agent has an `output`, and `usage`, the tokens of all its
-    requests. With `parked`, the ids of calls that wait for their answers, the message is not yet an answer. With
-    `stopped`, the limit that the run has reached, it is not an answer either. A message that `is_cut_off` ends at the
-    server's length limit, before the model was done.
+    A message with `parked` is not yet an answer, and one with `stopped` is none either.
+
+    Args:
+        role: Whose message it is: `"user"` or `"assistant"`.
+        content: Text or content blocks.
+        name: Its sender. None for none.
+        data: The typed value of an answer, if the agent has an `output`.
+        usage: Tokens of all requests of the run.
+        parked: Ids of calls that wait for their answers.
+        stopped: The limit that the run has reached. None for an answer.
+        is_cut_off: Whether it ends at the server's length limit, before the model was done.
     """
 
     role: str

@@ -17,8 +17,13 @@ MOST: Final = 2**53
 class Usage:
     """The tokens of requests to a model; a count is None if no server has reported it.
 
-    `input_tokens` include the cached ones, and `output_tokens` those of reasoning. `requests` counts the requests of
-    the agent to a model; all attempts of one request count once.
+    Args:
+        requests: Requests to a model; all attempts of one count once.
+        input_tokens: Tokens of input, cached ones included.
+        output_tokens: Tokens of output, those of reasoning included.
+        cached_tokens: Tokens of input that were read from the provider's cache.
+        cache_written_tokens: Tokens of input that were written into it.
+        reasoning_tokens: Tokens of reasoning.
     """
 
     requests: int = 0

@@ -17,6 +17,10 @@ def write_schema(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
     Its `$defs` become `components`, which belong at the root of the document that takes the schema.
 
     Raises ValueError for another dialect than `openapi-3.0`, which is the only one.
+
+    Args:
+        schema: The schema.
+        dialect: `"openapi-3.0"`.
     """
     from pegboard_dialects._openapi_3_0 import to_openapi
 

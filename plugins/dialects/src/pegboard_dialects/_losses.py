@@ -12,8 +12,14 @@ Severity: TypeAlias = Literal["info", "warning", "error"]
 class Loss(NamedTuple):
     """A part of a tool that its definition for a provider leaves out, or holds only in a description.
 
-    `info`: the description holds it. `warning`: the provider accepts more than the tool, or other values, or does not
-    hold the model to it; Pegboard still checks the calls. `error`: the tool cannot be used like this.
+    Args:
+        tool: Name of the tool.
+        path: Where the part is in the schema.
+        keyword: Its schema keyword.
+        what: What becomes of it.
+        severity: `"info"`: the description holds it. `"warning"`: the provider accepts more than the tool, or other
+            values, or does not hold the model to it; Pegboard still checks the calls. `"error"`: the tool cannot be
+            used like this.
     """
 
     tool: str

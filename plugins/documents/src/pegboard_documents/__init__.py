@@ -1,7 +1,6 @@
-"""Tools for documents: their text part by part, their tables and pictures of their pages.
+"""Tools for documents: their text part by part, their tables and pictures of their pages."""
 
-Each name is imported on first use (PEP 562), the parsers in the processes that use them alone.
-"""
+# Each name is imported on first use (PEP 562), the parsers in the processes that use them alone.
 
 from __future__ import annotations
 
@@ -50,7 +49,11 @@ def __getattr__(name: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The section `documents` of the settings: `base_dir`, which no path leaves; None is the current directory."""
+    """The section `documents` of the settings.
+
+    Args:
+        base_dir: Directory that no path leaves. None: the one that is current when the toolkit is made.
+    """
 
     base_dir: str | None = None
 

@@ -74,17 +74,28 @@ class NoTextError(ToolError):
 
 
 class ReadDocument(NamedTuple):
-    """The whole text of a document, or of the pages that were named, and its title."""
+    """What was read of a document.
+
+    Args:
+        text: The whole text, or that of the pages that were named.
+        title: Its title. None where it has none.
+    """
 
     text: str
     title: str | None
 
 
 def read_document(content: bytes, kind: str, pages: str | None = None, *, seconds: float = SECONDS) -> ReadDocument:
-    """The text of a document of the kind `pdf`, `docx`, `xlsx`, `pptx`, `html`, `epub`, `csv`, `txt` or `md`.
+    """Read the text of a document.
 
-    A library part, for packs that get documents from elsewhere than a folder. It blocks for so many seconds at most.
-    Raises `ToolError`; its message is the predicate of a sentence, such as "it is damaged".
+    A library part, for packs that get documents from elsewhere than a folder. It blocks. Raises `ToolError`; its
+    message is the predicate of a sentence, such as "it is damaged".
+
+    Args:
+        content: The bytes of the document.
+        kind: `pdf`, `docx`, `xlsx`, `pptx`, `html`, `epub`, `csv`, `txt` or `md`.
+        pages: Pages or sheets to read, as the tool `document_read` takes them. None for all.
+        seconds: Seconds that it may take.
     """
     if pages is not None and kind not in {*PAGED, "xlsx"}:
         raise ToolError(f"a document of the kind {kind} has no pages: leave pages out, and go on with start")

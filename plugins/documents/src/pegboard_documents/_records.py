@@ -21,7 +21,14 @@ MOST_ROWS: Final = 1_000
 
 @frozen
 class DocumentText:
-    """A part of a text, from the character `start` on. `next_start` is where the next part begins; None at the end."""
+    """A part of a text.
+
+    Args:
+        text: The part.
+        start: Number of characters before it.
+        total_chars: Number of characters of the whole text.
+        next_start: Where the next part begins; null at the end.
+    """
 
     text: str
     start: int
@@ -30,9 +37,14 @@ class DocumentText:
 
     @classmethod
     def part(cls, text: str, start: int, most: int) -> Self:
-        """The part from `start` on. It ends at the end of a line, if there is one in its last fifth.
+        """Take the part from `start` on. It ends at the end of a line, if there is one in its last fifth.
 
         Raises `ToolError` for a start beyond the end.
+
+        Args:
+            text: The whole text.
+            start: How many characters to skip.
+            most: How many characters to take at most.
         """
         total = len(text)
         if start > 0 and start >= total:
@@ -45,7 +57,17 @@ class DocumentText:
 
 @frozen
 class DocumentInfo:
-    """What is known of a document: how many `pages` or `slides`, or which `sheets` it has, by its kind."""
+    """What is known of a document. A number or list is null for kinds that have no such parts.
+
+    Args:
+        kind: Kind of the document, such as pdf.
+        pages: Number of pages.
+        sheets: Names of the sheets.
+        slides: Number of slides.
+        title: Title.
+        author: Author.
+        encrypted: Whether it is encrypted.
+    """
 
     kind: str
     pages: int | None
@@ -58,7 +80,15 @@ class DocumentInfo:
 
 @frozen
 class DocumentTable:
-    """A table of a page (or slide) or a sheet: its rows, without those that are empty, and how many it has."""
+    """A table of a page (or slide) or a sheet.
+
+    Args:
+        page: Number of the page or slide.
+        sheet: Name of the sheet.
+        rows: Rows that are not empty.
+        total_rows: Number of rows of the whole table.
+        truncated: Whether there are more rows.
+    """
 
     page: int | None
     sheet: str | None

@@ -37,6 +37,9 @@ class DocumentTools:
     """Tools that read documents below a directory: `toolkit.register(DocumentTools("reports"))`.
 
     Raises OSError if the directory cannot be opened.
+
+    Args:
+        base_dir: Directory that no path leaves. None: the current one.
     """
 
     def __init__(self, base_dir: str | None = None) -> None:

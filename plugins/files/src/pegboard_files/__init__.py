@@ -1,7 +1,6 @@
-"""File tools for LLM agents that cannot leave their base directory.
+"""File tools for LLM agents that cannot leave their base directory."""
 
-Each name is imported on first use (PEP 562): a pack that uses `ConfinedFolder` loads none of the tools.
-"""
+# Each name is imported on first use (PEP 562): a pack that uses `ConfinedFolder` loads none of the tools.
 
 from __future__ import annotations
 

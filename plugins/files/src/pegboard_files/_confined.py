@@ -22,7 +22,13 @@ __all__ = ["ConfinedFolder", "FolderNames"]
 
 @frozen
 class FolderNames:
-    """The names in one directory, sorted: of `folders`, of regular `files`, and of links and all `others`."""
+    """The names in one directory, sorted.
+
+    Args:
+        folders: Directories.
+        files: Regular files.
+        others: Links and all others.
+    """
 
     folders: tuple[str, ...]
     files: tuple[str, ...]
@@ -32,10 +38,15 @@ class FolderNames:
 class ConfinedFolder:
     """A directory that paths of a model cannot leave, for packs whose tools take or make files.
 
-    As with `FileTools`, the directory is opened once and held open, no path is checked first and opened later, and
-    paths that match `deny` are neither read nor written. With `links=False` no link is followed, not even one that
-    stays inside; with `read_only` nothing is written, and no temporary file of a killed writer is removed. Raises
-    OSError if the directory cannot be opened, ValueError for a pattern that no path can match.
+    As with `FileTools`, the directory is opened once and held open, and no path is checked first and opened later.
+    Raises OSError if the directory cannot be opened, ValueError for a pattern that no path can match.
+
+    Args:
+        base_dir: The directory.
+        deny: Globs of paths that are neither read nor written.
+        max_bytes: Most bytes of a file that is read or written; 10 MiB by default.
+        links: Whether links that stay inside are followed. False follows none.
+        read_only: Whether nothing is written, and no temporary file of a killed writer is removed.
     """
 
     def __init__(

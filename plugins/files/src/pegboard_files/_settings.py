@@ -48,14 +48,20 @@ def _readable(_: Any, __: Any, value: tuple[str, ...]) -> None:
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """The settings of the pack; each key is also an argument of `FileTools`.
+    """The section `files` of the settings; each key is also an argument of `FileTools`.
 
-    `base_dir` is the directory; None is the current one when the toolkit is made. `read_only` leaves out the tools that
-    write; None means: only if no `base_dir` is set. `deny` are globs of paths that no tool reads or writes.
-    `max_bytes` is the largest amount of text that one call shows or writes, `max_depth` the number of names that a
-    path may have. `hardlinks` is whether files with several names are allowed (`"allow"`) or refused (`"deny"`). With
-    `durability="fsync"` a write waits until the content is on the disk; with `"rename"` it survives the end of the
-    process, but perhaps not a power failure. A file is never partly written in either case.
+    A file is never partly written, whatever the durability.
+
+    Args:
+        base_dir: The directory. None: the one that is current when the toolkit is made.
+        read_only: Whether the tools that write are left out. None: if there is no `base_dir`.
+        deny: Globs of paths that no tool reads or writes, whatever the case of the letters. A list replaces the
+            default.
+        max_bytes: Most bytes of text that one call shows or writes; 10 MiB by default.
+        max_depth: Most names that a path may have; 64 by default.
+        hardlinks: Whether files with several names are allowed (`"allow"`) or refused (`"deny"`).
+        durability: `"fsync"` waits until the content is on the disk; with `"rename"` a write survives the end of the
+            process, but perhaps not a power failure.
     """
 
     base_dir: str | None = None

@@ -27,11 +27,21 @@ __all__ = ["FileTools"]
 
 @pegboard.toolset(name="files", description="Text files in one directory, which the tools cannot leave")
 class FileTools:
-    """File tools confined to `base_dir`; the other arguments are those of `Settings`.
+    """File tools confined to a directory.
 
     The directory is opened once and held open: a relative `base_dir` is relative to the current directory of that
-    moment, and later renames do not change the confinement. `read_only` leaves out the tools that write; by default
-    they are left out if no `base_dir` is given. Raises OSError if the directory cannot be opened.
+    moment, and later renames do not change the confinement. Raises OSError if the directory cannot be opened.
+
+    Args:
+        base_dir: The directory. None: the current one.
+        read_only: Whether the tools that write are left out. None: if there is no `base_dir`.
+        deny: Globs of paths that no tool reads or writes, whatever the case of the letters. A list replaces the
+            default.
+        max_bytes: Most bytes of text that one call shows or writes; 10 MiB by default.
+        max_depth: Most names that a path may have; 64 by default.
+        hardlinks: Whether files with several names are allowed (`"allow"`) or refused (`"deny"`).
+        durability: `"fsync"` waits until the content is on the disk; with `"rename"` a write survives the end of the
+            process, but perhaps not a power failure.
     """
 
     def __new__(

@@ -1,8 +1,9 @@
 """The inspector: one page, served on this machine alone, that shows the tools of a toolkit and calls them.
 
-`pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit. Loading the plugin
-loads nothing of the server.
+`pegboard inspect` starts it for what is installed, `inspect(toolkit)` for a program's own toolkit.
 """
+
+# Loading the plugin loads nothing of the server.
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ __all__ = ["inspect", "provide_commands"]
 
 
 def inspect(toolkit: Toolkit | Callable[[], Toolkit], *, port: int = 0) -> None:
-    """Serve the page on 127.0.0.1 until a signal ends it, and print its address; port 0 stands for a free one.
-
-    Given a function that makes a toolkit, the page can reload packs: it takes a new toolkit. Those are closed in the
-    end; a toolkit that was given is not.
+    """Serve the page on 127.0.0.1 until a signal ends it, and print its address.
 
     Raises `PegboardError` for a port that is taken.
+
+    Args:
+        toolkit: A toolkit, which stays open; or a function that makes one: then the page can reload packs by taking a
+            new toolkit, and those are closed in the end.
+        port: Port to listen on; 0 for a free one.
     """
     from pegboard_inspector._serving import serve
 

@@ -67,10 +67,27 @@ COLUMNS: Final = Row._fields
 class Entry:
     """What the journal says of one call.
 
-    `started` is in UTC, `duration` in seconds. `arguments` and `result` are digests, JSON text without secrets, or
-    None, as the setting `content` says. `decided_by` is what allowed or denied the call if anything was asked:
-    `"permission"`, `"approver"` or `"guard"`. `key` is that of a tool that runs once. `status` is `"running"` until the
-    outcome is known.
+    `arguments` and `result` are digests, JSON text without secrets, or None, as the setting `content` says.
+
+    Args:
+        id: Id of the entry, which is unique.
+        call_id: Id of the call, which a model may use twice.
+        tool: Name that was called.
+        version: Version of the tool's pack.
+        origin: Distribution of the tool's pack.
+        session: Id of the session.
+        subject: For whom the session acts.
+        agent: Name of the agent.
+        parent: Id of the call that made this one.
+        backend: Where the tool runs, if it names a place.
+        started: When it began, in UTC.
+        duration: Seconds that it took. None until the outcome is known.
+        status: Status of the result; `"running"` until the outcome is known.
+        attempts: Number of runs of the function.
+        arguments: The arguments.
+        result: The result.
+        decided_by: What allowed or denied the call if anything was asked: `"permission"`, `"approver"` or `"guard"`.
+        key: Key of a tool that runs once.
     """
 
     id: str

@@ -25,7 +25,14 @@ _FILTERS: Final = ("tool", "status", "session", "subject", "agent", "call_id", "
 
 @attrs.frozen
 class Flaw:
-    """What is wrong with the journal: the row `seq` was changed or inserted, or rows up to it are missing."""
+    """What is wrong with the journal.
+
+    Args:
+        kind: `"changed"` for a row that was changed or inserted, `"missing"` for rows that are missing, `"head"` for an
+            end that was cut.
+        seq: Number of the row, or of the last row that is affected.
+        message: The same as a sentence.
+    """
 
     kind: Literal["changed", "missing", "head"]
     seq: int
@@ -34,7 +41,17 @@ class Flaw:
 
 @attrs.frozen
 class ToolFigures:
-    """Figures of one tool: how many calls, how many of them ended as errors, and quantiles of seconds."""
+    """Figures of one tool.
+
+    Args:
+        tool: Name of the tool.
+        calls: Number of calls.
+        errors: Number of calls that ended as errors.
+        statuses: Number of calls by status.
+        median: Median duration in seconds.
+        p95: 95th percentile of the durations in seconds.
+        longest: Longest duration in seconds.
+    """
 
     tool: str
     calls: int
@@ -50,6 +67,9 @@ class Journal:
     """Reads a journal: `Journal.of(toolkit)`, or `Journal("sqlite:///calls.db")` for that of other programs.
 
     Each method raises `JournalError` if the journal cannot be read.
+
+    Args:
+        url: Address of the journal, as the setting `url` has it.
     """
 
     def __init__(self, url: str) -> None:
@@ -87,10 +107,19 @@ class Journal:
         parent: str | None = None,
         since: datetime | timedelta | str | None = None,
     ) -> Iterator[Entry]:
-        """The calls that fit, in the order in which they ended; one that runs stands where it began.
+        """Yield the calls that fit, in the order in which they ended; one that runs stands where it began.
 
-        `since` is a moment (without a zone in local time), or how long ago: a `timedelta`, or text such as `"2d"`. What
-        is recorded meanwhile may be among them.
+        What is recorded meanwhile may be among them. None sets no condition.
+
+        Args:
+            tool: Name of the tool.
+            status: Status of the result.
+            session: Id of the session.
+            subject: For whom the session acts.
+            agent: Name of the agent.
+            call_id: Id of the call.
+            parent: Id of the call that made them.
+            since: Moment (without a zone in local time), or how long ago: a `timedelta`, or text such as `"2d"`.
         """
         given = {"tool": tool, "status": status, "session": session, "subject": subject}
         given |= {"agent": agent, "call_id": call_id, "parent": parent}
@@ -121,11 +150,19 @@ class Journal:
         """What was changed, removed or inserted, as far as the chain of hashes shows it; nothing if all is whole.
 
         That the last rows were cut off shows only with a `head` that was kept elsewhere.
+
+        Args:
+            head: The `head` that was kept elsewhere. None leaves the end unchecked.
         """
         return list(_flaws(self._store, head))
 
     def stats(self, since: datetime | timedelta | str | None = None) -> list[ToolFigures]:
-        """Figures of each tool, by name, of the calls that have ended."""
+        """Figures of each tool, by name, of the calls that have ended.
+
+        Args:
+            since: Moment (without a zone in local time), or how long ago: a `timedelta`, or text such as `"2d"`. None
+                counts all.
+        """
         statuses: dict[str, Counter[str]] = {}
         seconds: dict[str, list[float]] = {}
         for entry in self.calls(since=since):
@@ -138,6 +175,9 @@ class Journal:
         """Remove the rows that are older, and leave an anchor for `verify`; how many were removed.
 
         Calls of which the outcome is unknown go too, and so do the answers of calls that run once.
+
+        Args:
+            older_than: Moment (without a zone in local time), or an age: a `timedelta`, or text such as `"90d"`.
         """
         return self._store.prune(_moment(older_than))
 

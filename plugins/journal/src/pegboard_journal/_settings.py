@@ -35,7 +35,22 @@ def _is_age(record: Any, field: Any, value: str | None) -> None:
 
 @attrs.frozen(eq=False, slots=False)
 class Settings:
-    """The section `journal` of the settings. With a `url`, or with a `cassette` and a `mode`, the journal is on."""
+    """The section `journal` of the settings. With a `url`, or with a `cassette` and a `mode`, the journal is on.
+
+    Args:
+        url: Where calls are recorded, such as `sqlite:///calls.db`; masked wherever settings are shown. None records
+            nothing.
+        content: What is kept of arguments and results: `"digest"` (SHA-256), `"keyed"` (HMAC with `key`), `"redacted"`
+            (JSON text without secrets) or `"none"`.
+        key: Key of `"keyed"`.
+        mode: Replay from the cassette: `"off"`, `"record"`, `"replay"` or `"strict"`.
+        cassette: File of recorded calls.
+        cache: Seconds that answers are kept, by patterns of tools' names.
+        cache_scope: Who shares kept answers: the calls of a `"session"`, or of the whole `"board"`.
+        once: Tools that run once for each key. Needs a `url`.
+        retain: How long rows are kept, such as `90d` or `12h`. None for ever.
+        on_failure: What becomes of tools with an effect while the journal cannot be written: `"refuse"` or `"run"`.
+    """
 
     url: str | None = attrs.field(default=None, repr=False, metadata={"secret": True})
     """Where calls are recorded: `sqlite:///calls.db`, `sqlite:////absolute/calls.db` or `postgresql://...`."""

@@ -1,8 +1,7 @@
-"""MCP both ways: the tools of MCP servers in a toolkit, and a toolkit as an MCP server.
+"""MCP both ways: the tools of MCP servers in a toolkit, and a toolkit as an MCP server."""
 
-Loading the plugin loads nothing of this: each name is imported on first use (PEP 562), and `mcp` itself
-by the first connection.
-"""
+# Loading the plugin loads nothing of this: each name is imported on first use (PEP 562), and `mcp` itself
+# by the first connection.
 
 from __future__ import annotations
 

@@ -132,7 +132,14 @@ def _resources(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 @attrs.frozen
 class Settings:
-    """The section `mcp` of the settings: servers whose tools every toolkit gets, and what is served beside tools."""
+    """The section `mcp` of the settings: servers whose tools every toolkit gets, and what is served beside tools.
+
+    Args:
+        servers: Servers by name, as in an `mcpServers` file.
+        config: Path of an `mcpServers` file with more of them. None for none.
+        resources: What `pegboard serve` lets clients read, by URI.
+        prompts: Functions that are prompts of `pegboard serve`, as `MODULE:NAME`.
+    """
 
     servers: dict[str, Any] = attrs.field(factory=dict, converter=_named)
     """By name: `command`, `args`, `env`, `cwd` or `url`, `type`, `headers`, and the terms of the registration."""
@@ -175,6 +182,9 @@ def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
 
     `${NAME}` and `${NAME:-default}` in commands, arguments, environments, URLs and headers are read from the
     environment when a server is connected. Raises `SettingsError` naming the file, the server and the key.
+
+    Args:
+        path: The file.
     """
     servers = _read_entries(path)
     return {
@@ -185,10 +195,13 @@ def load_mcp_config(path: str | Path) -> dict[str, McpServer]:
 
 
 def servers_named(target: str) -> dict[str, McpServer]:
-    """The servers that `target` names, by their names; nothing is connected yet.
+    """Find the servers that a text names, by their names; nothing is connected yet.
 
-    It is a URL (`https://host/mcp`), a file of the form `mcpServers`, or a command with its arguments, written as for a
-    shell (`"npx -y some-server"`). Raises `PegboardError` for what is none of these.
+    Raises `PegboardError` for a text that names none.
+
+    Args:
+        target: A URL (`https://host/mcp`), a file of the form `mcpServers`, or a command with its arguments, written as
+            for a shell (`"npx -y some-server"`).
     """
     from pegboard_mcp._client.server import McpServer
 

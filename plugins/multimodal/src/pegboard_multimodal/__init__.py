@@ -1,7 +1,6 @@
-"""Images, speech and videos for LLM agents: OpenAI, DashScope, and the engines of this machine.
+"""Images, speech and videos for LLM agents: OpenAI, DashScope, and the engines of this machine."""
 
-Each name is imported on first use (PEP 562), and the HTTP client by the first request.
-"""
+# Each name is imported on first use (PEP 562), and the HTTP client by the first request.
 
 from __future__ import annotations
 

@@ -36,7 +36,19 @@ _TRANSCRIBED_AT_ONCE: Final = re.compile(r"qwen.*-asr(?!.*filetrans)")
 @final
 @pegboard.toolset(name="dashscope", description="Images, speech, transcripts and videos by DashScope")
 class DashScopeTools(ProviderTools):
-    """Eight tools over DashScope's HTTP interface; `base_url` is another region's, up to and including `/api/v1`."""
+    """Eight tools over DashScope's HTTP interface; `base_url` is another region's, up to and including `/api/v1`.
+
+    Args:
+        api_key: The key, as text or a `Secret`.
+        base_url: Address of another region or server, up to and including `/api/v1`. None: the default region.
+        models: Other models than the defaults, by what they do (`"text_to_image"`). None for none.
+        base_dir: Directory that local files are read from. None allows no files.
+        allow_private: Whether URLs may lead to the server's own address although it is private; or origins that are
+            allowed.
+        download: Whether results that come as URLs are fetched. False leaves them URLs.
+        save: Whether results are files in `base_dir` too.
+        guard: What fetches URLs. None: a `Guard` for public addresses.
+    """
 
     NAME = "DashScope"
     PREFIX = "dashscope_"

@@ -47,9 +47,16 @@ class LocalTools:
     """Three tools over the engines that this machine has when they are called.
 
     Speech is spoken by piper, where there is a voice for it, or by espeak-ng; recordings are written down by
-    faster-whisper, images read by tesseract. `models` may name the folder of a Whisper model ("audio_to_text") and the
-    file of a piper voice ("text_to_audio"). The other arguments are those of the other tools. `missing` says of tools
-    without an engine what to install; a call of one has that in `error.details`.
+    faster-whisper, images read by tesseract. `missing` says of tools without an engine what to install; a call of one
+    has that in `error.details`.
+
+    Args:
+        models: Folder of a Whisper model (`"audio_to_text"`) and file of a piper voice (`"text_to_audio"`). None takes
+            those that are installed.
+        base_dir: Directory that local files are read from. None allows no files.
+        allow_private: Origins that URLs may lead to although they are private.
+        save: Whether results are files in `base_dir` too.
+        guard: What fetches URLs. None: a `Guard` for public addresses and those origins.
     """
 
     PREFIX: ClassVar = "local_"

@@ -18,7 +18,22 @@ _VARIATION: Final = "Make a variation of this image: the same subject and style,
 @final
 @pegboard.toolset(name="openai", description="Images, speech and transcripts by OpenAI or a compatible server")
 class OpenAITools(ProviderTools):
-    """Six tools over OpenAI's HTTP interface; `base_url` is another server's, up to and including `/v1`."""
+    """Six tools over OpenAI's HTTP interface: images, speech and transcripts.
+
+    Raises ValueError for a blank key, an invalid base URL and unknown names of models, TypeError for a key that is not
+    text, OSError for a `base_dir` that cannot be opened.
+
+    Args:
+        api_key: The key, as text or a `Secret`.
+        base_url: Address of another server, up to and including `/v1`. None: OpenAI's.
+        models: Other models than the defaults, by what they do (`"text_to_image"`). None for none.
+        base_dir: Directory that local files are read from. None allows no files.
+        allow_private: Whether URLs may lead to the server's own address although it is private; or origins that are
+            allowed.
+        download: Whether results that come as URLs are fetched. False leaves them URLs.
+        save: Whether results are files in `base_dir` too.
+        guard: What fetches URLs. None: a `Guard` for public addresses.
+    """
 
     NAME = "OpenAI"
     PREFIX = "openai_"

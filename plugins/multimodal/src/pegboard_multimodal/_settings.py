@@ -19,11 +19,19 @@ def _secret() -> Any:
 
 @attrs.frozen
 class Settings:
-    """What can be set.
+    """The section `multimodal` of the settings.
 
-    Without a key the environment's `OPENAI_API_KEY` or `DASHSCOPE_API_KEY` is taken. `models` are by the names of tools
-    ("openai_text_to_image"), or by what they do ("text_to_image"), which is said to all that can. `base_dir`,
-    `allow_private`, `download` and `save` are as for `OpenAITools`.
+    Args:
+        openai_api_key: Key of OpenAI. Empty reads `OPENAI_API_KEY`.
+        openai_base_url: Address of another server, up to and including `/v1`.
+        dashscope_api_key: Key of DashScope. Empty reads `DASHSCOPE_API_KEY`.
+        dashscope_base_url: Address of another region or server, up to and including `/api/v1`.
+        base_dir: Directory that files are read from, and written to with `save`. None allows no files.
+        models: Other models than the defaults, by tool (`"openai_text_to_image"`) or by what they do
+            (`"text_to_image"`), which holds for all tools that can.
+        allow_private: Whether URLs may lead to a server's own address although it is private.
+        download: Whether results that come as URLs are fetched.
+        save: Whether results are files in `base_dir` too.
     """
 
     openai_api_key: str = _secret()

@@ -48,6 +48,9 @@ def is_public(address: str) -> bool:
 
     An IPv6 address that holds an IPv4 address (mapped, NAT64, 6to4, ISATAP) is public if that one is. IPv4-compatible
     addresses, Teredo, the local NAT64 prefix 64:ff9b:1::/48 (RFC 8215) and everything with a zone (RFC 4007) are not.
+
+    Args:
+        address: The address.
     """
     try:
         found = ip_address(address)

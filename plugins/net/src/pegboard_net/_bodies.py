@@ -39,6 +39,10 @@ async def pieces_of(response: httpx2.Response, max_bytes: int) -> AsyncGenerator
 
     Raises `BodyError` for more than `max_bytes` bytes and for a coding that the request did not ask for; what httpx2
     raises for a body that breaks off or cannot be decoded. It has no deadline: the caller sets one.
+
+    Args:
+        response: The response.
+        max_bytes: Most bytes after decoding.
     """
     codings = _tokens(response.headers.get("content-encoding", "")) - {"identity"}
     if codings and not codings <= _tokens(response.request.headers.get("accept-encoding", "")):
@@ -57,10 +61,13 @@ def _tokens(header: str) -> set[str]:
 
 
 async def body_of(response: httpx2.Response, max_bytes: int, look: Look = None) -> bytes:
-    """The whole body of a streamed response, as `pieces_of` gives it.
+    """Read the whole body of a streamed response, as `pieces_of` gives it.
 
-    `look` is shown the first 4,096 bytes as soon as they are there (fewer, if there are no more), and raises if they
-    are of no use: then the rest is not read.
+    Args:
+        response: The response.
+        max_bytes: Most bytes after decoding.
+        look: Function that gets the first 4,096 bytes as soon as they are there (fewer, if there are no more), and
+            raises if they are of no use: then the rest is not read. None for none.
     """
     body = bytearray()
     async with aclosing(pieces_of(response, max_bytes)) as pieces:
@@ -75,13 +82,21 @@ async def body_of(response: httpx2.Response, max_bytes: int, look: Look = None) 
 
 
 def redirect_of(response: httpx2.Response) -> str | None:
-    """Where a redirect leads (RFC 9110, 15.4): its `Location` as it was sent. None for any other answer."""
+    """Where a redirect leads (RFC 9110, 15.4): its `Location` as it was sent. None for any other answer.
+
+    Args:
+        response: The answer.
+    """
     is_redirect = response.status_code in (301, 302, 303, 307, 308)
     return response.headers.get("location") or None if is_redirect else None
 
 
 def retry_after(header: str) -> float | None:
-    """The seconds of a `Retry-After` header (RFC 9110, 10.2.3), 0 or more; None for what is no number and no date."""
+    """The seconds of a `Retry-After` header (RFC 9110, 10.2.3), 0 or more; None for what is no number and no date.
+
+    Args:
+        header: Value of the header.
+    """
     if re.fullmatch(r"\d{1,9}(\.\d+)?", header.strip()):
         return float(header)
     from email.utils import parsedate_to_datetime
@@ -93,12 +108,21 @@ def retry_after(header: str) -> float | None:
 
 
 def charset_of(media_type: str) -> str | None:
-    """The charset that a `Content-Type` names, spelled as in `CHARSETS`, whether it is one of them or not."""
+    """The charset that a `Content-Type` names, spelled as in `CHARSETS`, whether it is one of them or not.
+
+    Args:
+        media_type: The `Content-Type`.
+    """
     named = re.search(r"charset=[\"']?([\w.:-]+)", media_type, re.IGNORECASE | re.ASCII)
     return named[1].lower().replace("_", "-") if named else None
 
 
 def decoded(body: bytes, media_type: str) -> str:
-    """The text of an answer: as UTF-8 where it names no charset, or one that is not among `CHARSETS`."""
+    """The text of an answer: as UTF-8 where it names no charset, or one that is not among `CHARSETS`.
+
+    Args:
+        body: The bytes.
+        media_type: The `Content-Type`.
+    """
     charset = charset_of(media_type)
     return body.decode(charset if charset in CHARSETS else "utf-8", "replace")

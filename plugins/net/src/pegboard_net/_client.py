@@ -14,10 +14,12 @@ CONNECT_SECONDS: Final = 10.0
 
 
 def open_client(seconds: float | None, transport: httpx2.AsyncBaseTransport | None = None) -> httpx2.AsyncClient:
-    """A client that follows no redirects, for a server that the program names; it uses the environment's proxies.
+    """Make a client that follows no redirects, for a server that the program names; it uses the environment's proxies.
 
-    `seconds` is how long it waits for each read and write (None: for ever), at most 10 to connect; it is no deadline
-    for the whole. A `transport` of the program takes the requests instead, and then there is no proxy.
+    Args:
+        seconds: Seconds to wait for each read and write, and at most 10 to connect; no deadline for the whole. None
+            waits for ever.
+        transport: Takes the requests, without a proxy. None: the network.
     """
     import httpx2
 
@@ -28,7 +30,11 @@ def open_client(seconds: float | None, transport: httpx2.AsyncBaseTransport | No
 
 
 def open_transport(proxied: str | None = None) -> httpx2.AsyncHTTPTransport:
-    """What a client sends with. It uses nothing of the environment but, for the URL `proxied`, its proxy."""
+    """What a client sends with. It uses nothing of the environment but, for the URL `proxied`, its proxy.
+
+    Args:
+        proxied: URL whose proxy in the environment is used. None for no proxy.
+    """
     import httpx2
 
     return httpx2.AsyncHTTPTransport(verify=_certificates(), trust_env=False, proxy=proxied and proxy_for(proxied))

@@ -56,7 +56,14 @@ async def _resolve(host: str, port: int) -> list[str]:
 @final
 @frozen
 class Fetched:
-    """What was found: `content` after decoding, `url` after redirects, the status and the `Content-Type` as it came."""
+    """What was fetched.
+
+    Args:
+        content: The bytes, after decoding.
+        url: Where it was, after redirects.
+        status: Status of the answer.
+        content_type: Its `Content-Type`, as it came.
+    """
 
     content: bytes = field(repr=False)
     url: str
@@ -98,14 +105,19 @@ def _entry(entry: str) -> str | Network:
 @final
 @frozen(eq=False)
 class Guard:
-    """Fetches from public addresses, and from what the program allows by `allow`.
+    """Fetches from public addresses, and from what the program allows.
 
-    An entry of `allow` is an origin ("http://10.0.0.5:8000"), a host with or without a port ("wiki.internal",
-    "wiki.internal:8080"), or a network of addresses ("10.1.0.0/16"). An answer has at most `max_bytes` bytes after
-    decoding, a whole fetch takes at most `max_seconds`, and there are at most `max_redirects` redirects. With
-    `proxies`, origins and hosts of `allow` are reached through the proxy that the environment names. `resolver` gives
-    the addresses of a name, by default the system's; `transport` takes requests for an address instead of the network.
-    Raises ValueError or `RefusedUrlError` for an entry of `allow` that is none of these.
+    Raises ValueError or `RefusedUrlError` for an invalid entry of `allow`.
+
+    Args:
+        allow: Addresses that are allowed although they are not public: an origin (`"http://10.0.0.5:8000"`), a host
+            with or without a port (`"wiki.internal"`), or a network of addresses (`"10.1.0.0/16"`).
+        max_bytes: Most bytes of an answer after decoding; 50 MiB by default.
+        max_seconds: Seconds that a whole fetch may take.
+        max_redirects: Most redirects; 5 by default.
+        proxies: Whether origins and hosts of `allow` are reached through the proxy that the environment names.
+        resolver: Gives the addresses of a name. The system's by default.
+        transport: Takes requests for an address instead of the network. None: the network.
     """
 
     allow: frozenset[str | Network] = field(default=(), converter=_allowed)
@@ -126,14 +138,21 @@ class Guard:
         any_status: bool = False,
         judge: Judge = None,
     ) -> Fetched:
-        """Fetch a URL by GET and follow its redirects. An answer other than 200 is an error, unless `any_status`.
+        """Fetch a URL by GET and follow its redirects.
 
-        `headers` other than `Accept`, `Accept-Encoding`, `Accept-Language` and `User-Agent` are credentials: they go to
-        the origin of `url` until the first redirect to another one, and no redirect from https to http is followed with
-        them. Encoded answers are taken in the codings that `Accept-Encoding` asks for, by default none. `look` is as
-        for `body_of`. A `form`, with `data`, `files` or `json` as httpx2 takes them, is sent by POST; then no redirect
-        is followed. `judge` is shown each URL before it is asked for, those of redirects too. Raises `RefusedUrlError`,
-        `UrlError`, and what `look` and `judge` raise.
+        Encoded answers are taken in the codings that `Accept-Encoding` asks for, by default none. Raises
+        `RefusedUrlError`, `UrlError`, and what `look` and `judge` raise.
+
+        Args:
+            url: The URL.
+            headers: Headers of the request. Others than `Accept`, `Accept-Encoding`, `Accept-Language` and `User-Agent`
+                are credentials: they go to the origin of `url` until the first redirect to another one, and no redirect
+                from https to http is followed with them.
+            look: Sees the first bytes, as in `body_of`. None for none.
+            form: `data`, `files` or `json` as httpx2 takes them, sent by POST; then no redirect is followed. None for
+                GET.
+            any_status: Whether answers other than 200 are returned. False makes them errors.
+            judge: Sees each URL before it is asked for, those of redirects too. None for none.
         """
         import asyncio
 

@@ -29,7 +29,13 @@ class RefusedUrlError(UrlError):
 
 
 class WebUrl(NamedTuple):
-    """An http(s) URL, its host (in lower case, without a final dot or brackets) and its port, the scheme's if none."""
+    """An http(s) URL and its parts.
+
+    Args:
+        url: The URL.
+        host: Its host, in lower case, without a final dot or brackets.
+        port: Its port; that of the scheme if it has none.
+    """
 
     url: httpx2.URL
     host: str
@@ -47,6 +53,9 @@ def read_url(text: str) -> WebUrl:
     Raises `RefusedUrlError` for other schemes, user names and passwords, hosts that are not ASCII, addresses in other
     forms than four decimal numbers or RFC 4291's (`127.1`, `0x7f000001`, zones), backslashes, blanks and control
     characters, and for more than 8,192 characters.
+
+    Args:
+        text: The URL.
     """
     import httpx2
 
@@ -86,6 +95,10 @@ def redacted(text: str, limit: int = 200) -> str:
     """A URL for messages and logs: on one line, at most `limit` characters, without user, password, query and fragment.
 
     The query goes as a whole, for no list of names knows all that are signatures or keys. The path stays.
+
+    Args:
+        text: The URL.
+        limit: Most characters of the result.
     """
     bare = re.sub(r"(?<=//)[^/?#]*@", "", text.partition("?")[0].partition("#")[0])
     plain = "".join(character if character.isprintable() else "?" for character in bare)

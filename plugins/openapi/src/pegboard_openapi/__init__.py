@@ -1,7 +1,6 @@
-"""The operations of an OpenAPI document as tools: `toolkit.register(OpenApi("petstore.yaml", base_url=...))`.
+"""The operations of an OpenAPI document as tools: `toolkit.register(OpenApi("petstore.yaml", base_url=...))`."""
 
-Each name is imported on first use (PEP 562), the HTTP client by the first request.
-"""
+# Each name is imported on first use (PEP 562), the HTTP client by the first request.
 
 from __future__ import annotations
 

@@ -125,7 +125,11 @@ def _wanted(key: str) -> str:
 
 @attrs.frozen
 class Settings:
-    """The section `openapi` of the settings: APIs whose operations every toolkit gets."""
+    """The section `openapi` of the settings: APIs whose operations every toolkit gets.
+
+    Args:
+        apis: Parameters of `OpenApi` by the name of the API.
+    """
 
     apis: dict[str, Any] = attrs.field(factory=dict, converter=_named)
     """By name: `document`, `base_url`, credentials, what is selected, and the terms of the registration."""

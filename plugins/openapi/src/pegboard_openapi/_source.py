@@ -65,19 +65,35 @@ class _Reading:
 class OpenApi:
     """The operations of an OpenAPI 3 or Swagger 2.0 document, as tools that `toolkit.register(api)` registers.
 
-    `document` is a path, a URL, a mapping, or an application that has one (FastAPI), which is called in this process;
-    `app` is an ASGI application for a document that stands by itself. `base_url` says where the server is, by default
-    the document does. `tags`, `methods`, `paths` and `operations` (by operationId) select operations; paths and
-    operations may be patterns (`/users/*`). `exclude` leaves out those that fit any of its own `tags`, `methods`,
-    `paths` and `operations`; a text or a list is patterns of operationIds, and of paths where they begin with a slash.
-    `token`, `api_key` and `basic` (user and password) are for security schemes of these kinds, `credentials` for
-    schemes by name, `headers` go with every request; all of them are secret. They go to the server that the program
-    named, and to the operations that ask for them; with `send_always` also to those that ask for none.
-    `timeout` is in seconds, for one request; `max_bytes` bounds an answer. `max_schema` is in characters of JSON: in a
-    larger schema long descriptions go first, then deep optional members. What is left out is still accepted, and the
-    description of the tool names it; with None nothing is. With `output_schemas=False` answers are taken as they come.
-    `slashes` are parameters of paths that may hold slashes, which are sent as `%2F`. A document that cannot be read
-    raises nothing: see `problems`. Raises ValueError for an argument that is none of these.
+    Credentials and headers are secret. They go to the server that the program named, and to the operations that ask for
+    them. A document that cannot be read raises nothing: see `problems`. Raises ValueError for an invalid argument.
+
+    Args:
+        document: A path, a URL, a mapping, or an application that has a document (FastAPI), which is called in this
+            process.
+        base_url: Where the server is. None: where the document says.
+        name: Name for messages. None makes one from the document.
+        app: ASGI application for a document that stands by itself. None: the network.
+        token: For `http` bearer, `oauth2` and `openIdConnect` schemes.
+        api_key: For `apiKey` schemes, in a header, the query or a cookie.
+        basic: User and password, for `http` basic.
+        credentials: By the names of security schemes, where there are several of a kind.
+        headers: Headers of every request.
+        tags: Tags of the operations to take. Empty for all; so for the next three. An operation must fit all that is
+            given.
+        methods: Their methods, such as `"get"`.
+        paths: Their paths, or patterns such as `/users/*`.
+        operations: Their operationIds, or patterns.
+        exclude: Operations to leave out: patterns of operationIds, and of paths where they begin with a slash; or a
+            mapping with `tags`, `methods`, `paths` and `operations`, of which any fits.
+        timeout: Seconds that one request may take; 60 by default.
+        max_bytes: Most bytes of an answer; 10 MiB by default.
+        max_schema: Most characters of a schema as JSON; 32,768 by default. In a larger one long descriptions go first,
+            then deep optional members: they are still accepted, and the description of the tool names them. None for no
+            limit.
+        output_schemas: Whether tools have an output schema, and answers are checked.
+        send_always: Whether credentials go also to operations that ask for none.
+        slashes: Parameters of paths that may hold slashes, which are sent as `%2F`.
     """
 
     def __init__(

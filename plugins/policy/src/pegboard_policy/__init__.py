@@ -57,17 +57,19 @@ def _rules(given: Any) -> tuple[FlowRule, ...]:
 class Policy:
     """The policy of one program, for `Toolkit(plugins=["installed", Policy(...)])`; it stands for the installed pack.
 
-    With `lock`, a file of `pegboard lock`, only tools that are as it has them are offered and called. `permissions` is
-    a file that the permissions of the toolkit are kept in; it is made when the first is set. What the environment names
-    (`PEGBOARD_LOCK`, `PEGBOARD_PERMISSIONS`) counts besides, and is never written.
+    What the environment names (`PEGBOARD_LOCK`, `PEGBOARD_PERMISSIONS`) counts besides, and is never written. A call
+    counts when it begins: one that is invalid, denied or not approved does not. A toolkit raises `SettingsError` for a
+    file that is damaged, and for a lock that is missing; the class for an invalid limit or rule.
 
-    `limits` are `Limit`s, or mappings of their fields, by patterns of tools' names; all tools that a pattern fits count
-    together. `flow` is `"trifecta"`, or `FlowRule`s or mappings of their fields. A call counts when it begins: one that
-    is invalid, denied or not approved does not. With `history="journal"` the calls of a session with an id are known
-    in all processes that write the same journal.
-
-    A toolkit raises `SettingsError` for a file that is damaged, and for a lock that is missing; the class for a limit
-    or a rule that is none.
+    Args:
+        lock: File of `pegboard lock`: only tools that are as it has them are offered and called. None for none.
+        permissions: File that the permissions of the toolkit are kept in; it is made when the first is set. None keeps
+            none.
+        limits: `Limit`s, or mappings of their fields, by patterns of tools' names. All tools that a pattern fits count
+            together. None for no limits.
+        flow: `"trifecta"`, or `FlowRule`s or mappings of their fields.
+        history: Where it is known what a session has called: `"memory"`, or `"journal"` for the calls of a session with
+            an id in all processes that write the same journal.
     """
 
     lock: PathLike | None = attrs.field(default=None, kw_only=True)

@@ -22,10 +22,16 @@ __all__ = ["Explanation", "explain", "run"]
 
 @attrs.frozen
 class Explanation:
-    """What holds for a tool of a session: whether it is offered, its permission, and what decides.
+    """What holds for a tool of a session, and what decides.
 
-    `limits` are those that its calls count for, `flow` the rules that hold it, and `begins` the kinds of tools by which
-    it makes rules apply to others.
+    Args:
+        tool: Name of the tool.
+        offered: Whether it is offered.
+        permission: Its permission.
+        reason: What decides.
+        limits: Limits that its calls count for.
+        flow: Flow rules that hold it.
+        begins: Kinds of tools by which it makes flow rules apply to others.
     """
 
     tool: str

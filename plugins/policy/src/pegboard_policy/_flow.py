@@ -66,7 +66,13 @@ def _is_then(rule: Any, attribute: Any, given: str) -> None:
 
 @attrs.frozen
 class FlowRule:
-    """Once a session has called a tool of each kind in `after`, calls of `tools` need approval, or are denied."""
+    """Once a session has called a tool of each kind in `after`, calls of `tools` need approval, or are denied.
+
+    Args:
+        after: Kind or kinds of tools: hints such as `"open_world"`, tags, patterns of names, as flow rules have them.
+        tools: Kind or kinds of tools that are held.
+        then: `"ask"` for approval, or `"deny"`.
+    """
 
     after: str | tuple[str, ...] = attrs.field(converter=_words, validator=_known)
     tools: str | tuple[str, ...] = attrs.field(converter=_words, validator=_known)

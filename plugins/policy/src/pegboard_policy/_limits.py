@@ -26,7 +26,12 @@ def _is_known(limit: Any, attribute: Any, given: str) -> None:
 
 @attrs.frozen
 class Limit:
-    """At most `calls` calls in each session, or in any minute, hour or day of the toolkit."""
+    """At most `calls` calls in each session, or in any minute, hour or day of the toolkit.
+
+    Args:
+        calls: Most calls, at least 1.
+        per: What they are counted in: `"session"`, `"minute"`, `"hour"` or `"day"`.
+    """
 
     calls: int = attrs.field(validator=_at_least_one)
     per: Literal["session", "minute", "hour", "day"] = attrs.field(default="session", validator=_is_known)

@@ -32,6 +32,9 @@ class LockFile:
     """What a lock file pins: `distributions` with their versions; by name the parts of `tools` and their hashes.
 
     Raises `SettingsError` for a file that is missing, damaged, or was edited by hand.
+
+    Args:
+        path: The file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

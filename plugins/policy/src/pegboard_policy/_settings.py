@@ -18,7 +18,15 @@ __all__ = ["Settings"]
 
 @attrs.frozen(eq=False, slots=False)
 class Settings:
-    """The section `policy` of the settings: files, limits and flow rules that tools are held to."""
+    """The section `policy` of the settings: files, limits and flow rules that tools are held to.
+
+    Args:
+        lock: Lock file that tools are held to. None for none.
+        permissions: File that permissions are kept in. None for none.
+        limits: How many calls may begin, by patterns of names.
+        flow: `"trifecta"`, or a list of rules.
+        history: Where it is known what a session has called: `"memory"` or `"journal"`.
+    """
 
     lock: Path | None = None
     """A file of `pegboard lock`: only tools that are as it has them are offered and called."""

@@ -36,7 +36,15 @@ def __getattr__(name: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The section `process` of the settings."""
+    """The section `process` of the settings.
+
+    Args:
+        processes: Most processes at once. None: as many as the machine has CPUs, two at least.
+        keep_warm: Seconds that an idle process is kept for the next call; 0 gives each call a process of its own. None
+            keeps it as long as the toolkit is open.
+        grace: Seconds in which a tool that takes its token, or yields, may end by itself.
+        patience: Seconds that a process may take until it is ready, and again until it has imported what the job needs.
+    """
 
     processes: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     """How many may run at once; None for as many as the machine has CPUs, two at least."""

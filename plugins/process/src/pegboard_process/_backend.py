@@ -18,7 +18,15 @@ __all__ = ["ProcessBackend"]
 
 @final
 class ProcessBackend:
-    """Runs sync tools in processes of this machine that are kept for later jobs, and kills them at the deadline."""
+    """Runs sync tools in processes of this machine that are kept for later jobs, and kills them at the deadline.
+
+    Args:
+        processes: Most processes at once. None: as many as the machine has CPUs, two at least.
+        keep_warm: Seconds that an idle process is kept for the next call; 0 gives each call a process of its own. None
+            keeps it as long as the toolkit is open.
+        grace: Seconds in which a tool that takes its token, or yields, may end by itself.
+        patience: Seconds that a process may take until it is ready, and again until it has imported what the job needs.
+    """
 
     name = "process"
     keeps_time = True

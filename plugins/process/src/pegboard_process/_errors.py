@@ -8,7 +8,11 @@ __all__ = ["ProcessDiedError", "RemoteError", "UnexpectedAnswerError"]
 
 
 class ProcessDiedError(Exception):
-    """The process of a tool ended before the tool did. `exit_code` is negative where a signal killed it."""
+    """The process of a tool ended before the tool did.
+
+    Args:
+        exit_code: Exit code of the process; negative where a signal killed it.
+    """
 
     abandoned = False
     """Whether the tool had begun: then it is unknown how far it came, and only an idempotent one is tried again."""

@@ -45,9 +45,11 @@ _SMALLEST: Final = 1 << 20
 
 
 class LimitError(PegboardError):
-    """A function took more than it may; `limit` says of what: `memory` or `seconds`. Its process was ended.
+    """A function took more than it may. Its process was ended.
 
-    For a call that was cancelled `limit` is `cancel`.
+    Args:
+        message: What it took.
+        limit: `"memory"`, `"seconds"`, or `"cancel"` for a call that was cancelled.
     """
 
     def __init__(self, message: str, limit: str) -> None:
@@ -74,12 +76,8 @@ def limited(
 ) -> Any:
     """Call `function(data)` in a process of its own, and return what it returns.
 
-    For parsers and engines of untrusted bytes: a file of a kilobyte can make one take all memory, or never
-    end, and then the process is killed. `function` is one at the top level of a module that can be imported, or its
-    import string `"package.module:function"`: then what the module imports is imported there alone. Its data and its
-    result are numbers, text, bytes, None, and lists and dicts with names of these. `memory` is in bytes, beyond
-    what the process has taken for the module and the data (Linux has such a limit); `seconds` run while the function
-    does. It may be called from any thread, which waits. A `cancel` that is cancelled ends the process at once.
+    For parsers and engines of untrusted bytes: a file of a kilobyte can make one take all memory, or never end, and
+    then the process is killed. It may be called from any thread, which waits.
 
     A process that has imported the module forks itself for each call, so that a call starts in milliseconds and finds
     nothing of another one; it ends after a minute without calls.
@@ -87,6 +85,15 @@ def limited(
     Raises `LimitError` for a limit that was reached, `ProcessDiedError` for a process that crashed, `RemoteError` with
     the message of what the function raised, of the same built-in class, and `PegboardError` for data that cannot be
     sent, a function that cannot be imported, and a system that cannot fork a process.
+
+    Args:
+        function: A function at the top level of a module that can be imported, or its import string
+            `"package.module:function"`: then what the module imports is imported there alone.
+        data: Numbers, text, bytes, None, and lists and dicts with names of these; so is the result.
+        memory: Bytes that it may take beyond what the process has taken for the module and the data. Linux has such a
+            limit.
+        seconds: Seconds that the function may run.
+        cancel: Token that ends the process at once when it is cancelled. None for none.
     """
     if not hasattr(os, "fork"):
         raise PegboardError("limits of memory and time need a system that can fork a process, such as Linux or macOS")

@@ -23,9 +23,14 @@ _PLAIN: Final = {"type", "properties", "required", "additionalProperties"}
 class Comparison:
     """What became of the values that a schema accepts.
 
-    `lost` and `gained` have at most one value each: one that was accepted and is refused now, and one that was refused
-    and is accepted now; both schemas have confirmed it. `keeps_all` says that nothing was lost, and `adds_nothing` that
-    nothing was gained: each is proven. Where there is neither value nor proof, it is not known.
+    Both schemas have confirmed the values, and `keeps_all` and `adds_nothing` are proven. Where there is neither value
+    nor proof, it is not known.
+
+    Args:
+        lost: At most one value that was accepted and is refused now.
+        gained: At most one value that was refused and is accepted now.
+        keeps_all: Whether nothing was lost.
+        adds_nothing: Whether nothing was gained.
     """
 
     lost: tuple[Any, ...] = field(default=(), repr=False)
@@ -39,8 +44,13 @@ def compared_schemas(
 ) -> Comparison:
     """Compare two JSON Schemas, in bounded steps.
 
-    With `member`, one of `members_of(before, after)`, only what the two say of that member counts; the values are whole
-    objects. Raises `RegistrationError` for a schema that cannot be used.
+    Raises `RegistrationError` for a schema that cannot be used.
+
+    Args:
+        before: The earlier schema.
+        after: The later schema.
+        member: One of `members_of(before, after)`: only what the two say of that member counts; the values are whole
+            objects. None compares all.
     """
     sides = _side(before, "the earlier schema"), _side(after, "the later schema")
     keeps_all, adds_nothing = _is_within(*sides, member), _is_within(*sides[::-1], member)
@@ -53,7 +63,12 @@ def compared_schemas(
 
 
 def members_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The members of two object schemas that say nothing else but what each member may be; empty for any others."""
+    """The members of two object schemas that say nothing else but what each member may be; empty for any others.
+
+    Args:
+        before: The earlier schema.
+        after: The later schema.
+    """
     parts = [asserted(each) for each in (before, after)]
     shapes = [(each.get("type"), each.get("additionalProperties", True)) for each in parts]
     if any(set(each) - _PLAIN for each in parts) or shapes[0] != shapes[1] or shapes[0][0] != "object":

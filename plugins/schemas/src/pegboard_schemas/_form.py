@@ -28,8 +28,15 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d
 class FormField:
     """A member that a form asks for.
 
-    `choices` are the values it can have, each with its label; a field with `several` takes a list of them. What is
-    written into a `private` field is not shown.
+    Args:
+        name: Name of the member.
+        schema: Its schema.
+        required: Whether it must be filled in.
+        title: Title for the person.
+        description: Description for the person.
+        choices: Values it can have, each with its label. Empty where it is free.
+        several: Whether it takes a list of the choices.
+        private: Whether what is written into it is not shown.
     """
 
     name: str
@@ -89,8 +96,11 @@ class FormField:
 class Form:
     """The form of a question: the JSON Schema of an object of plain members, which a third party wrote.
 
-    `fields` are its members, in their order. `where` names its source in errors. Raises `RegistrationError` for a
-    schema that cannot be used.
+    `fields` are its members, in their order. Raises `RegistrationError` for a schema that cannot be used.
+
+    Args:
+        schema: The schema.
+        where: Whose it is, for messages.
     """
 
     def __init__(self, schema: Mapping[str, Any], where: str = "the form") -> None:

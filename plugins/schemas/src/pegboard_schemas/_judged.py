@@ -25,8 +25,12 @@ _WHOLE, _WEAK, _UNPATTERNED = (Judge(survey, keywords) for keywords in (checked,
 class Judged:
     """A third-party schema: `check` checks values, in bounded steps.
 
-    A tool has `judge` as an attribute beside its schema: then its arguments are checked as by `check`. `unchecked` has
-    a phrase for each part that is not checked: a pattern that RE2 cannot read, a keyword that takes unbounded work.
+    Args:
+        check: The schema.
+        judge: What a tool has as its attribute `judge` beside its schema, so that its arguments are checked as by
+            `check`.
+        unchecked: A phrase for each part that is not checked: a pattern that RE2 cannot read, a keyword that takes
+            unbounded work.
     """
 
     check: ForeignSchema
@@ -37,12 +41,16 @@ class Judged:
 def judged(
     schema: Mapping[str, Any], where: str = "the schema", *, is_whole: bool = True, refuses_many: bool = True
 ) -> Judged:
-    """Judge a schema; `where` names its source in errors.
+    """Judge a schema.
 
-    With `is_whole=False` the schema is not the whole truth about a value, and refuses no value that might be good. A
-    schema with more than 50 patterns is refused with `refuses_many`, else its patterns are not checked. Raises
-    `RegistrationError` for a schema that cannot be used: invalid, too large or too deep, with references to other
-    documents or references that lead back to themselves without end, with too many alternatives for one value.
+    Raises `RegistrationError` for a schema that cannot be used: invalid, too large or too deep, with references to
+    other documents or references that lead back to themselves without end, with too many alternatives for one value.
+
+    Args:
+        schema: The schema.
+        where: Whose it is, for messages.
+        is_whole: False if the schema is not the whole truth about a value: then it refuses no value that might be good.
+        refuses_many: Whether a schema with more than 50 patterns is refused. False leaves its patterns unchecked.
     """
     found = ForeignSchema(schema, where, judge=_WHOLE)
     demanding = list(_demanding(schema, "#"))

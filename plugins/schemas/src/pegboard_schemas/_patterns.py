@@ -40,7 +40,11 @@ class PatternError(ValueError):
 
 @lru_cache(maxsize=1024)
 def compiled_pattern(pattern: str) -> Any:
-    """RE2's compiled form of a pattern of ECMA-262; a text with the reason if RE2 cannot take it."""
+    """RE2's compiled form of a pattern of ECMA-262; a text with the reason if RE2 cannot take it.
+
+    Args:
+        pattern: The expression.
+    """
     if len(pattern) > LONGEST_PATTERN:
         return f"longer than {LONGEST_PATTERN} characters"
     if _NOT_SPACE.search(pattern):
@@ -78,7 +82,11 @@ r"""Brackets in which RE2's `\S` would also exclude the white space that RE2 doe
 
 
 def as_re2(pattern: str) -> str:
-    """A regular expression of ECMA-262, which JSON Schema uses, in RE2's spelling."""
+    """A regular expression of ECMA-262, which JSON Schema uses, in RE2's spelling.
+
+    Args:
+        pattern: The expression.
+    """
     inside = False
 
     def spelled(match: re.Match[str]) -> str:

@@ -22,10 +22,14 @@ _LARGEST_PIECE: Final = 1 << 20
 
 @frozen
 class LineSearch:
-    """Finds the lines that match a pattern. Threads may share it; a search releases the interpreter's lock.
+    """Finds the lines that match a pattern; `compiled_search` makes it.
 
-    A caller with a time limit searches at most `piece` bytes at once: they take about a second at most, whatever the
-    pattern is and whatever they hold.
+    Threads may share it; a search releases the interpreter's lock.
+
+    Args:
+        piece: Bytes that a caller with a time limit searches at once: they take about a second at most, whatever the
+            pattern is and whatever they hold.
+        compiled: RE2's form of the pattern.
     """
 
     piece: int
@@ -52,6 +56,10 @@ def compiled_search(pattern: str, *, ignore_case: bool = False) -> LineSearch:
 
     `\w`, `\d` and `\s` mean the same as in Python, for all of Unicode; `\b` knows only words of ASCII. Raises
     PatternError, which names the part that cannot be used and what to write instead.
+
+    Args:
+        pattern: The expression.
+        ignore_case: Whether letters match their other cases.
     """
     if len(pattern) > LONGEST_PATTERN:
         raise PatternError(f"it is longer than {LONGEST_PATTERN} characters; shorten it")

@@ -20,10 +20,16 @@ def _amount(default: int | None = None) -> int | None:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Limits of each process that a command starts; None means none but the system's own.
+    """Limits of each process that a command starts; None for none but the system's own.
 
-    `cpu` is in seconds; `memory` (address space) and `file_size` in bytes; `processes` counts all processes of the
-    user, not only those of the command. Core dumps are never written. On Windows none of them holds.
+    Core dumps are never written. On Windows none of them holds.
+
+    Args:
+        cpu: Seconds of processor time.
+        memory: Bytes of address space.
+        file_size: Bytes of a file that is written; 2 GiB by default.
+        open_files: Most open files.
+        processes: Most processes of the user, not only those of the command.
     """
 
     cpu: int | None = _amount()
@@ -47,7 +53,25 @@ class Limits:
 
 @attrs.frozen
 class Settings:
-    """The section `shell` of the settings: what `ShellTools` takes, but for functions."""
+    """The section `shell` of the settings: what `ShellTools` takes, but for functions.
+
+    Args:
+        base_dir: Where commands run, and what a sandbox lets them change.
+        allow: Programs that run at once; all others need approval.
+        deny: Programs that never run.
+        shell: Whether a shell reads the commands.
+        sandbox: `"auto"` takes what there is, `"required"` runs nothing without one, `"none"` takes none.
+        network: Whether the sandbox has the network.
+        readable: Private places that the sandbox may read.
+        environment: Variables of the program that commands see.
+        variables: Other variables with their values. They are secret.
+        path: Where programs are looked up. None: the PATH of the program, without what lies in `base_dir`.
+        limits: Limits of each process: `cpu`, `memory`, `file_size`, `open_files`, `processes`.
+        timeout: Seconds for a call that says none; 300 by default.
+        max_timeout: Most seconds that a call may ask for.
+        grace: Seconds between TERM and KILL.
+        max_output: Bytes of each output that are kept; 65,536 by default.
+    """
 
     base_dir: str = "."
     allow: tuple[str, ...] = ()

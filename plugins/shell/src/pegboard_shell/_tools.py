@@ -31,19 +31,31 @@ Seconds = Annotated[float | None, Param(gt=0)]
 
 @final
 class ShellTools:
-    """Runs commands in `base_dir`: those that `allow` lists at once, other ones after approval, `deny` never.
+    """Runs commands in a directory: some at once, others after approval, some never.
 
     Without `shell` no shell sees a command: it is read as words and quotes. With it nothing is read, and every command
-    needs approval or a sandbox. `arguments` has predicates by name: whether an allowed program may run with these
-    arguments. `approve` answers for commands that are not allowed; left out, the toolkit's approver does, and False
-    means that no approval is requested. `environment` names variables of this process that commands see, `variables`
-    gives more; `path` is where programs are looked up, instead of this process's PATH without what lies in `base_dir`.
+    needs approval or a sandbox. Raises OSError for a `base_dir` that is no directory, ValueError for an invalid value.
 
-    `sandbox` is `"auto"` (what there is), `"required"` (no sandbox, no command) or `"none"`; `network` opens the
-    network to it, `readable` shows more of the private places. `timeout` is in seconds, for commands whose call gives
-    none, and `max_timeout` the longest that a call may ask for; `grace` the seconds between TERM and KILL; `max_output`
-    how many bytes of each output are kept. Raises OSError for a `base_dir` that is no directory, ValueError for values
-    that are invalid.
+    Args:
+        base_dir: Where commands run, and what a sandbox lets them change.
+        allow: Programs that run at once; all others need approval.
+        deny: Programs that never run.
+        arguments: Predicates by program: whether an allowed one may run with these arguments. If not, approval is
+            requested.
+        approve: Function that answers for commands that are not allowed. None: the toolkit's approver. False requests
+            no approval: they are refused.
+        shell: Whether a shell reads the commands.
+        sandbox: `"auto"` takes what there is, `"required"` runs nothing without one, `"none"` takes none.
+        network: Whether the sandbox has the network.
+        readable: Private places that the sandbox may read.
+        environment: Variables of the program that commands see.
+        variables: Other variables with their values.
+        path: Where programs are looked up. None: the PATH of the program, without what lies in `base_dir`.
+        limits: Limits of each process, as `Limits` or a mapping of its fields. None: those of `Limits()`.
+        timeout: Seconds for a call that says none; 300 by default.
+        max_timeout: Most seconds that a call may ask for.
+        grace: Seconds between TERM and KILL.
+        max_output: Bytes of each output that are kept; 65,536 by default.
     """
 
     def __init__(

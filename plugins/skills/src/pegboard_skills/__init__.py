@@ -1,7 +1,6 @@
-"""Agent Skills: folders with instructions that a model loads when a task needs them.
+"""Agent Skills: folders with instructions that a model loads when a task needs them."""
 
-Each name is imported on first use (PEP 562), PyYAML when skills are read.
-"""
+# Each name is imported on first use (PEP 562), PyYAML when skills are read.
 
 from __future__ import annotations
 
@@ -33,7 +32,12 @@ def __getattr__(name: str) -> Any:
 
 @attrs.frozen
 class Settings:
-    """The section `skills` of the settings: `folders` that are skills, or hold some."""
+    """The section `skills` of the settings.
+
+    Args:
+        folders: Folders that are skills, or hold some. A relative one is relative to the directory that is current when
+            the toolkit is made.
+    """
 
     folders: tuple[str, ...] = ()
 

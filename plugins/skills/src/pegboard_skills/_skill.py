@@ -21,9 +21,18 @@ MAX_COMPATIBILITY: Final = 500
 
 @frozen
 class Skill:
-    """A skill: `text` is its whole `SKILL.md`; its files are in `path`, relative to the `folder` that it was found in.
+    """A skill: a folder with a `SKILL.md`.
 
     `name`, `description` and `compatibility` are one line each, without characters that cannot be seen.
+
+    Args:
+        name: Name of the skill.
+        description: When to use it.
+        compatibility: What it needs. Empty where it says nothing.
+        path: Path of its files in the folder.
+        text: The whole `SKILL.md`.
+        folder: The folder that it was found in.
+        start: Where its instructions begin in the text.
     """
 
     name: str

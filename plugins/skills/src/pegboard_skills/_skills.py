@@ -39,6 +39,9 @@ class Skills:
     A folder is a skill, with a `SKILL.md`, or holds some, at most six levels below. The folders are read once, when
     this is registered. Each skill brings a group of tools, `skill:<name>`, which `load_skill` activates. Nothing is
     raised for what cannot be read: see `problems`. Raises ValueError without a folder.
+
+    Args:
+        folders: Folders that are skills, or hold some.
     """
 
     name = "skills"
@@ -128,7 +131,13 @@ class Skills:
         path: Annotated[str, Param('Path of the file in the skill, such as "references/forms.md"')],
         start: Annotated[int, Param("How many characters to skip", ge=0)] = 0,
     ) -> SkillPage:
-        """Read a text file of a skill, or go on reading in a long one."""
+        """Read a text file of a skill, or go on reading in a long one.
+
+        Args:
+            name: The name of the skill.
+            path: Path of the file in the skill, such as "references/forms.md".
+            start: How many characters to skip.
+        """
         skill = self._skill(name)
         inside = _checked(path)
         text = skill.body if inside == SKILL_FILE else _text(skill, inside)
@@ -180,7 +189,11 @@ def _text(skill: Skill, path: str) -> str:
 
 
 def skill_resources(skills: Skills) -> dict[str, tuple[str, str]]:
-    """The `SKILL.md` of each skill as a resource of an MCP server: by URI, the text and its media type."""
+    """The `SKILL.md` of each skill as a resource of an MCP server: by URI, the text and its media type.
+
+    Args:
+        skills: The skills.
+    """
     return {
         f"skill://{name}/{SKILL_FILE}": (skill.text, "text/markdown") for name, skill in sorted(skills.skills.items())
     }

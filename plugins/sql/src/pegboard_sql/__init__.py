@@ -1,7 +1,6 @@
-"""Databases for models, read-only by the engine: SQLite, DuckDB and PostgreSQL.
+"""Databases for models, read-only by the engine: SQLite, DuckDB and PostgreSQL."""
 
-Each name is imported on first use (PEP 562), drivers by the first call.
-"""
+# Each name is imported on first use (PEP 562), drivers by the first call.
 
 from __future__ import annotations
 

@@ -35,12 +35,16 @@ def _names(tables: Iterable[str] | None) -> tuple[str, ...] | None:
 
 @attrs.frozen
 class Database:
-    """A database for `Databases`: `sqlite:////absolute/path`, `duckdb:////absolute/path` or `postgresql://...`.
+    """A database for `Databases`.
 
-    With three slashes the path of a file is relative to the current directory. `name` is how models call it, by default
-    the name of its engine. `tables` are all that can be read (a view needs those below it too); None for all that
-    the engine allows. With `write` there is `sql_execute` for it. Raises ValueError for a URL, a name or tables that
-    are none; the URL is in no message.
+    Raises ValueError for an invalid URL, name or tables; the URL is in no message.
+
+    Args:
+        url: `sqlite:////absolute/path`, `duckdb:////absolute/path` or `postgresql://user:password@host/database`. With
+            three slashes the path of a file is relative to the current directory. It is secret.
+        name: How models call it. Empty: the name of its engine.
+        tables: All that can be read (a view needs those below it too). None for all that the engine allows.
+        write: Whether there is `sql_execute` for it.
     """
 
     url: str = attrs.field(repr=False, converter=_revealed)

@@ -25,8 +25,12 @@ Name: TypeAlias = Annotated[str | None, Param("Which database, if there are seve
 class Databases:
     """Tools for some databases: `sql_schema`, `sql_query`, `sql_explain`, and `sql_execute` where one has `write`.
 
-    `timeout` is the seconds that a call may take. A database whose driver is not installed is left out, see `problems`.
-    Raises ValueError without a database, for two of one name, and for a timeout that is not above 0.
+    A database whose driver is not installed is left out, see `problems`. Raises ValueError without a database, for two
+    of one name, and for a timeout that is not above 0.
+
+    Args:
+        databases: The databases.
+        timeout: Seconds that a call may take; 30 by default.
     """
 
     name = "sql"
@@ -74,7 +78,9 @@ class Databases:
         """Show the tables and columns of a database.
 
         Args:
+            cancel: Ends the call early.
             table: This one alone.
+            database: Name of the database, where there are several.
         """
         name, engine = self._engine(database)
         found = engine.ask(Run(self._timeout, cancel), act="schema", table=table)
@@ -85,8 +91,10 @@ class Databases:
         """Run one query in the SQL of the database, read-only.
 
         Args:
+            cancel: Ends the call early.
             query: One SELECT, WITH ... SELECT or VALUES.
             max_rows: Rows at most.
+            database: Name of the database, where there are several.
         """
         engine = self._engine(database)[1]
         return Rows(**engine.ask(Run(self._timeout, cancel), act="query", text=_checked(query), max_rows=max_rows))
@@ -95,7 +103,9 @@ class Databases:
         """Show how the database would run a query, without running it.
 
         Args:
+            cancel: Ends the call early.
             query: The query.
+            database: Name of the database, where there are several.
         """
         return str(
             self._engine(database)[1].ask(Run(self._timeout, cancel), act="explain", text=_checked(query))["plan"]
@@ -105,7 +115,9 @@ class Databases:
         """Change data: run one statement in one transaction.
 
         Args:
+            cancel: Ends the call early.
             statement: One INSERT, UPDATE, DELETE or the like.
+            database: Name of the database, where there are several.
         """
         name, engine = self._engine(database)
         if not self._databases[name].write:

@@ -41,8 +41,12 @@ def as_written(function: Callable[P, Any]) -> Callable[P, ToolResult | str]:
 class Rows:
     """The answer to a query. A value that is no number, boolean or null is text.
 
-    `types` are names of the engine's types. `truncated` says that there are more rows; `clipped` counts the values that
-    were shortened.
+    Args:
+        columns: Names of the columns.
+        types: Names of the engine's types.
+        rows: The rows.
+        truncated: Whether there are more rows.
+        clipped: Number of values that were shortened.
     """
 
     columns: list[str]
@@ -98,7 +102,15 @@ class Table:
 
 @frozen
 class Schema:
-    """Tables of a database. `more` names tables whose columns are not listed; `omitted` counts those not even named."""
+    """Tables of a database.
+
+    Args:
+        database: Name of the database.
+        engine: Name of its engine.
+        tables: The tables.
+        more: Tables whose columns are not listed.
+        omitted: Number of tables that are not even named.
+    """
 
     database: str
     engine: str
@@ -118,7 +130,11 @@ class Schema:
 
 @frozen
 class Executed:
-    """What a statement did: how many rows it changed, null where it is not about rows."""
+    """What a statement did.
+
+    Args:
+        rows: Number of rows that it changed; null where it is not about rows.
+    """
 
     rows: int | None
 

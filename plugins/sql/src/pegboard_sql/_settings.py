@@ -30,7 +30,12 @@ def _databases(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """What can be set. Raises ValueError or `SettingsError` for a value that is none."""
+    """The section `sql` of the settings. Raises ValueError or `SettingsError` for an invalid value.
+
+    Args:
+        timeout: Seconds that a call may take; 30 by default.
+        databases: By name: a URL, or a mapping with `url`, `tables` and `write`. They are secret.
+    """
 
     timeout: float = attrs.field(default=TIMEOUT, validator=attrs.validators.gt(0))
     """Seconds that a call may take."""

@@ -59,14 +59,20 @@ def assert_backend_conforms(
 ) -> None:
     """Raise AssertionError with everything that is wrong with this backend, each with its remedy.
 
-    `backend` is a backend, what makes one, or the name of one: a toolkit's own, or that of the plugin of that name or
-    of `plugins`. Checked are: results, errors with their type and traceback, chunks in their order and no faster than
-    they are taken, calls that are stopped while they wait and while they run, timeouts, the death of a worker, big
-    arguments and results, Unicode, context and sessions (there, or refused with a remedy), secrets, closing while a
-    call runs, and that nothing is left then; `only` picks from `CHECKS`. `settings` are those of the toolkit;
-    `patience` is how many seconds anything may take. All checks together take some ten seconds.
+    Checked are: results, errors with their type and traceback, chunks in their order and no faster than they are taken,
+    calls that are stopped while they wait and while they run, timeouts, the death of a worker, big arguments and
+    results, Unicode, context and sessions (there, or refused with a remedy), secrets, closing while a call runs, and
+    that nothing is left then. All checks together take some ten seconds.
 
     Raises ValueError for an unknown check.
+
+    Args:
+        backend: A backend, what makes one, or the name of one: a toolkit's own, or that of the plugin of that name or
+            of `plugins`.
+        plugins: Plugins of the toolkit. None: the backend's own.
+        settings: Settings of the toolkit.
+        only: Names of the checks to run. All by default.
+        patience: Seconds that anything may take.
     """
     found = backend_conformance(backend, plugins=plugins, settings=settings, only=only, patience=patience)
     if found:
@@ -81,7 +87,15 @@ def backend_conformance(
     only: Iterable[str] = CHECKS,
     patience: float = 60.0,
 ) -> list[Finding]:
-    """What `assert_backend_conforms` complains about, as data."""
+    """What `assert_backend_conforms` complains about, as data.
+
+    Args:
+        backend: As in `assert_backend_conforms`; so are the others.
+        plugins: Plugins of the toolkit. None: the backend's own.
+        settings: Settings of the toolkit.
+        only: Names of the checks to run. All by default.
+        patience: Seconds that anything may take.
+    """
     chosen = list(only)
     unknown = sorted({*chosen} - {*CHECKS})
     if unknown:

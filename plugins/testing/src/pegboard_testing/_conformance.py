@@ -35,14 +35,19 @@ def assert_conforms(
 ) -> None:
     """Raise AssertionError with everything that is wrong with this pack, each with its remedy.
 
-    `plugin` is a module, a plugin object, or the name of an installed plugin. Checked are: that it loads without a
-    word, its hooks, that loading imports at most `budget` modules beyond the core's (in a fresh interpreter); that
-    names are legal for every provider, that tools and parameters are documented, that schemas are valid and the same
-    in every process; that type handlers accept what their schemas accept; that declared examples run (with this
-    `context`; switched off by `run_examples=False`) and results are JSON; that secrets of the settings show nowhere.
-    `settings` is the pack's section.
+    Checked are: that it loads without a word, its hooks, how many modules loading imports (in a fresh interpreter);
+    that names are legal for every provider, that tools and parameters are documented, that schemas are valid and the
+    same in every process; that type handlers accept what their schemas accept; that declared examples run and results
+    are JSON; that secrets of the settings show nowhere.
 
     Raises `UnknownNameError` for a name that is not installed.
+
+    Args:
+        plugin: A module, a plugin object, or the name of an installed plugin.
+        budget: Most modules that loading may import beyond the core's; 40 by default.
+        settings: The pack's section of the settings. None for none.
+        context: Objects that tools get by type when examples run.
+        run_examples: Whether declared examples run.
     """
     found = conformance(plugin, budget=budget, settings=settings, context=context, run_examples=run_examples)
     if found:
@@ -57,7 +62,15 @@ def conformance(
     context: Any = (),
     run_examples: bool = True,
 ) -> list[Finding]:
-    """What `assert_conforms` complains about, as data."""
+    """What `assert_conforms` complains about, as data.
+
+    Args:
+        plugin: A module, a plugin object, or the name of an installed plugin.
+        budget: Most modules that loading may import beyond the core's; 40 by default.
+        settings: The pack's section of the settings. None for none.
+        context: Objects that tools get by type when examples run.
+        run_examples: Whether declared examples run.
+    """
     plugin = _found(plugin) if isinstance(plugin, str) else plugin
     with without_environment():
         return list(_check(plugin, budget, dict(settings or {}), context, run_examples=run_examples))

@@ -38,6 +38,15 @@ def fake_distribution(
             monkeypatch.syspath_prepend(tmp_path)
 
     Python remembers imported modules: two tests should not share a module's name. Raises OSError.
+
+    Args:
+        path: Directory to write into. It has to be on `sys.path`.
+        name: Name of the distribution.
+        version: Its version.
+        entry_points: Names mapped to `module[:attribute]` in Pegboard's group, or group names mapped to such mappings;
+            text is written as it is.
+        requires: Requirements such as `pegboard>=0.1`.
+        modules: Source by dotted module name (`acme.tools`); packages on the way are made.
     """
     root = Path(path)
     info = root / f"{re.sub(r'[-_.]+', '_', name).lower()}-{version}.dist-info"

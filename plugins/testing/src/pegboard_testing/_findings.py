@@ -11,7 +11,13 @@ __all__ = ["Finding", "message"]
 
 @frozen(order=True)
 class Finding:
-    """One thing that is wrong: the `check` that found it, what it is, and what to do."""
+    """One thing that is wrong.
+
+    Args:
+        check: The check that found it.
+        what: What is wrong.
+        remedy: What to do.
+    """
 
     check: str
     what: str

@@ -19,7 +19,13 @@ Step: TypeAlias = "Content | Callable[[ScriptedModel], Content]"
 @final
 @frozen(eq=False)
 class Turn:
-    """One turn: the tools that were offered to the model, the calls that it made, and their results, in order."""
+    """One turn of a scripted model.
+
+    Args:
+        offered: Names of the tools that were offered to it.
+        calls: The calls that it made.
+        results: Their results, in the same order.
+    """
 
     offered: tuple[str, ...]
     calls: tuple[Call, ...]
@@ -36,6 +42,9 @@ class ScriptedModel:
         model = ScriptedModel(("roll", {"sides": 6}), lambda model: ("tell", {"text": model.last.text}))
         model.run_sync(toolkit)
         assert model.last.status == "success"
+
+    Args:
+        steps: What it does in each turn.
     """
 
     def __init__(self, *steps: Step) -> None:

@@ -24,7 +24,13 @@ Reply: TypeAlias = "Content | Callable[[dict[str, Any]], Content]"
 @final
 @frozen
 class Failing:
-    """The server answers with an HTTP error."""
+    """The server answers with an HTTP error.
+
+    Args:
+        status: Status of the answer.
+        message: Message in its body.
+        headers: Headers of the answer.
+    """
 
     status: int
     message: str = "scripted failure"
@@ -34,7 +40,13 @@ class Failing:
 @final
 @frozen
 class Broken:
-    """The server sends `events` chunks of `reply`, waits `seconds`, and disconnects."""
+    """The server sends a part of a reply, waits, and disconnects.
+
+    Args:
+        reply: The reply.
+        events: Number of its chunks that are sent.
+        seconds: Seconds that it waits.
+    """
 
     reply: Any = ""
     events: int = 0
@@ -44,7 +56,12 @@ class Broken:
 @final
 @frozen
 class Raw:
-    """The server answers with just this body."""
+    """The server answers with just this body.
+
+    Args:
+        body: The body.
+        content_type: Its `Content-Type`.
+    """
 
     body: str
     content_type: str = "text/event-stream"
@@ -62,6 +79,11 @@ class ScriptedServer:
             model = OpenAIChat("scripted", base_url=server.url)
 
     `requests` are the bodies that were received, `headers` their headers; `connections` counts the connections.
+
+    Args:
+        replies: The replies, one for each request.
+        forever: Reply to requests after that.
+        fragment: Characters of each piece of a stream.
     """
 
     def __init__(

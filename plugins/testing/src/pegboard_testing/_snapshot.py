@@ -15,7 +15,13 @@ __all__ = ["SchemaSnapshot"]
 
 
 class SchemaSnapshot:
-    """Compares tools with a file; with `--schema-update` it writes the file."""
+    """Compares tools with a file; with `--schema-update` it writes the file.
+
+    Args:
+        folder: Folder of the file.
+        name: Name of the file, without its ending.
+        update: Whether the file is written.
+    """
 
     def __init__(self, folder: Path, name: str, *, update: bool) -> None:
         self._folder = folder

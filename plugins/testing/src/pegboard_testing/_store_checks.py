@@ -54,15 +54,19 @@ _IDS: Final = (None, "", "null", "ann", "Ann", "ann ", "a/../b", "é\u0301", 'it
 def assert_store_conforms(make_store: Make, *, only: Iterable[str] = STORE_CHECKS, patience: float = 60.0) -> None:
     """Raise AssertionError with everything that this store of conversations should do otherwise, with its remedy.
 
-    `make_store` makes a store of one and the same place each time, as several workers would have it; one that lives in
-    the program alone gives the same object. Nothing there is removed, and ids of its own are used. Checked are: that
-    every record comes back as it was, from each worker; ids of all kinds; that `expected` holds with many writers at
-    once, and that nothing is written otherwise; what is no record; `waiting`; that turns are held one at a time and
-    released, over threads and event loops, also when one that waits is cancelled, and that waiting blocks no loop.
-    `only` picks from the checks, `patience` is how many seconds anything may take. What happens to the turn of a
-    process that is killed is for tests of your own.
+    Nothing in the store is removed, and ids of its own are used. Checked are: that every record comes back as it was,
+    from each worker; ids of all kinds; that `expected` holds with many writers at once, and that nothing is written
+    otherwise; what is no record; `waiting`; that turns are held one at a time and released, over threads and event
+    loops, also when one that waits is cancelled, and that waiting blocks no loop. What happens to the turn of a process
+    that is killed is for tests of your own.
 
-    Raises ValueError for a check that there is not.
+    Raises ValueError for an unknown check.
+
+    Args:
+        make_store: Makes a store of one and the same place each time, as several workers would have it; one that lives
+            in the program alone gives the same object.
+        only: Names of the checks to run. All by default.
+        patience: Seconds that anything may take.
     """
     found = store_conformance(make_store, only=only, patience=patience)
     if found:
@@ -70,7 +74,13 @@ def assert_store_conforms(make_store: Make, *, only: Iterable[str] = STORE_CHECK
 
 
 def store_conformance(make_store: Make, *, only: Iterable[str] = STORE_CHECKS, patience: float = 60.0) -> list[Finding]:
-    """What `assert_store_conforms` complains about, as data."""
+    """What `assert_store_conforms` complains about, as data.
+
+    Args:
+        make_store: As in `assert_store_conforms`; so are the others.
+        only: Names of the checks to run. All by default.
+        patience: Seconds that anything may take.
+    """
     chosen = list(only)
     unknown = sorted({*chosen} - {*STORE_CHECKS})
     if unknown:

@@ -22,6 +22,10 @@ def isolated_toolkit(*plugins: Any, **options: Any) -> Iterator[Toolkit]:
         def test_roll():
             with isolated_toolkit(acme_dice, settings={"acme_dice": {"sides": 6}}) as toolkit:
                 assert toolkit.call_sync("roll").status == "success"
+
+    Args:
+        plugins: Modules, plugin objects, or names of installed plugins.
+        options: Options of `Toolkit`.
     """
     with without_environment(), Toolkit(plugins=plugins, **options) as toolkit:
         yield toolkit

@@ -24,10 +24,14 @@ _MOST: Final = 300
 
 
 def check_types(toolkit: Toolkit, pack: str | None = None) -> Iterator[Finding]:
-    """The values about which a handler's schema and its `structure` disagree, of one pack or of all.
+    """Find the values about which a handler's schema and its `structure` disagree.
 
-    Looked at are the types that handlers name, those of the tools' parameters, and basic ones, with values of all
-    JSON types and with such as the schema describes.
+    Looked at are the types that handlers name, those of the tools' parameters, and basic ones, with values of all JSON
+    types and with such as the schema describes.
+
+    Args:
+        toolkit: The toolkit.
+        pack: Pack whose handlers are checked. None for all.
     """
     owners = {record.origin.plugin for name, record in plugins_of(toolkit).packs.items() if pack in (None, name)}
     for annotation in _annotations(toolkit, pack):

@@ -45,10 +45,17 @@ _STATUSES: Final = {
 class AnthropicChat(ServerModel):
     """A model behind Anthropic's messages.
 
-    `api_key` defaults to `ANTHROPIC_API_KEY`; `base_url` ends with the version. `max_tokens` is the longest response.
-    `policy` and `deadline` are as in `OpenAIChat`; `options`, such as `thinking`, go into every request, `tool_choice`
-    only into those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0,
-    TypeError for a key that is not text.
+    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
+    not text.
+
+    Args:
+        model: Name of the model, as the server has it.
+        base_url: Address of the server, with the version. Anthropic's by default.
+        api_key: The key. None reads `ANTHROPIC_API_KEY`.
+        policy: How often a request is tried, as in `OpenAIChat`.
+        deadline: Seconds for a complete response, all attempts included; 1,800 by default. None for no deadline.
+        max_tokens: Longest response in tokens; 32,000 by default.
+        options: Members of every request, such as `thinking`. `tool_choice` goes only into those with tools.
     """
 
     dialect: ClassVar[str] = "anthropic"

@@ -43,11 +43,17 @@ _RETRY_DELAY: Final = re.compile(r'"retryDelay":\s*"(\d{1,9}(?:\.\d+)?)s"')
 class GeminiChat(ServerModel):
     """A model behind Google's Gemini API.
 
-    `api_key` defaults to `GEMINI_API_KEY`; `base_url` ends with the version. `policy` and `deadline` are as in
-    `OpenAIChat`. `options` go into every request: those of a request, such as `safety_settings`, and those of its
-    `generation_config`, such as `temperature` or `thinking_config`; `tool_config` only into those with tools. Raises
-    ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is not
-    text.
+    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
+    not text.
+
+    Args:
+        model: Name of the model, as the server has it.
+        base_url: Address of the server, with the version. Google's by default.
+        api_key: The key. None reads `GEMINI_API_KEY`.
+        policy: How often a request is tried, as in `OpenAIChat`.
+        deadline: Seconds for a complete response, all attempts included; 1,800 by default. None for no deadline.
+        options: Members of every request, such as `safety_settings`, and those of its `generation_config`, such as
+            `temperature` or `thinking_config`. `tool_config` goes only into those with tools.
     """
 
     dialect: ClassVar[str] = "gemini"

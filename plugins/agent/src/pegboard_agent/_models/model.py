@@ -42,8 +42,12 @@ class ChatModel(Protocol):
     def stream(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> AsyncIterator[Any]:
         """The chunks of one chat completion, as dicts or SDK objects; a whole completion counts as one chunk.
 
-        `messages` have the form of chat completions, `tools` that of the dialect; `options` go into the request. An
-        exception ends the run of the agent.
+        An exception ends the run of the agent.
+
+        Args:
+            messages: Messages in the form of chat completions.
+            tools: Definitions in the form of the dialect.
+            options: Further members of the request, such as the tool choice.
         """
         ...
 

@@ -48,14 +48,21 @@ class OpenAIModel(ServerModel):
 class OpenAIChat(OpenAIModel):
     """A model behind an OpenAI-compatible server: OpenAI, DashScope, vLLM, llama.cpp, Ollama.
 
-    `api_key` defaults to `OPENAI_API_KEY`, for DashScope's addresses to `DASHSCOPE_API_KEY`; an empty one is not sent.
-    `policy` is how often a request is tried, how long to wait in between (longer only if the server asks for it, and at
-    most `max_backoff`), and after how many seconds of silence (`timeout`) an attempt ends. `deadline` is the number of
-    seconds for a complete response, all attempts included; None: no deadline. `keeps` is whether the server takes
-    `allowed_tools`, by which a request forbids calls of some of the listed tools; by default only OpenAI's own server
-    does. `options`, such as `temperature`, go into every request; `tool_choice` and `parallel_tool_calls` only into
-    those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError
-    for a key that is not text.
+    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
+    not text.
+
+    Args:
+        model: Name of the model, as the server has it.
+        base_url: Address of the server, with the version. OpenAI's by default.
+        api_key: The key. None reads `OPENAI_API_KEY`, for DashScope's addresses `DASHSCOPE_API_KEY`; an empty one is
+            not sent.
+        policy: How often a request is tried, how long to wait in between (longer only if the server asks for it, and at
+            most `max_backoff`), and after how many seconds of silence (`timeout`) an attempt ends.
+        deadline: Seconds for a complete response, all attempts included; 1,800 by default. None for no deadline.
+        keeps: Whether the server takes `allowed_tools`, by which a request forbids calls of some of the listed tools.
+            None: only OpenAI's own server does.
+        options: Members of every request, such as `temperature`. `tool_choice` and `parallel_tool_calls` go only into
+            those with tools.
     """
 
     dialect: ClassVar[str] = "openai"

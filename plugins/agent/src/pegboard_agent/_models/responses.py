@@ -35,10 +35,18 @@ _THOUGHTS: Final = ("response.reasoning_summary_text.delta", "response.reasoning
 class OpenAIResponses(OpenAIModel):
     """A model behind OpenAI's Responses. Each request holds the whole conversation: the server stores none of it.
 
-    `api_key` defaults to `OPENAI_API_KEY`; `base_url` ends with the version. `policy`, `deadline` and `keeps` are as in
-    `OpenAIChat`; `options`, such as `reasoning`, go into every request, `tool_choice` and `parallel_tool_calls` only
-    into those with tools. Raises ValueError for a key that cannot be sent and for a deadline that is not above 0,
-    TypeError for a key that is not text.
+    Raises ValueError for a key that cannot be sent and for a deadline that is not above 0, TypeError for a key that is
+    not text.
+
+    Args:
+        model: Name of the model, as the server has it.
+        base_url: Address of the server, with the version. OpenAI's by default.
+        api_key: The key. None reads `OPENAI_API_KEY`.
+        policy: How often a request is tried, as in `OpenAIChat`.
+        deadline: Seconds for a complete response, all attempts included; 1,800 by default. None for no deadline.
+        keeps: Whether the server takes `allowed_tools`, as in `OpenAIChat`.
+        options: Members of every request, such as `reasoning`. `tool_choice` and `parallel_tool_calls` go only into
+            those with tools.
     """
 
     dialect: ClassVar[str] = "openai-responses"

@@ -20,7 +20,7 @@ __all__ = ["Memory"]
 
 @final
 class Memory:
-    """Keeps conversations, a `ConversationStore`: in the program, or with `path` in a file of JSON lines.
+    """Keeps conversations, a `ConversationStore`: in the program, or in a file of JSON lines.
 
     Any number of programs on one machine may share a file: each reads the records of all, one at a time adds to it, and
     one at a time has the turn in a conversation. The locks are in `<path>.lock`; the system releases those of a process
@@ -28,13 +28,17 @@ class Memory:
     warning in the log, and the lines stay in the file, from which nothing is ever removed. Other users of the machine
     cannot read a file that is made here.
 
-    With `max_tokens`, requests hold about this many tokens of a conversation at most, as `estimated_tokens` counts
-    them; the record keeps all messages. Once a conversation is longer, requests omit its oldest turns until it is half
-    as long: only whole turns, and never the last. `summarize(messages)`, plain or async, returns a text that is sent in
-    place of the omitted messages. Until the next cut requests only grow, so that a provider's cache keeps them.
-
     Raises OSError if the path is not a regular file: a link, a FIFO, a device; ValueError for a `max_tokens` below 1,
     and for `summarize` without it.
+
+    Args:
+        path: The file. None keeps conversations in the program.
+        max_tokens: About how many tokens of a conversation a request holds at most, as `estimated_tokens` counts them.
+            Once a conversation is longer, requests omit its oldest whole turns until it is half as long, never the
+            last; until the next cut they only grow, so that a provider's cache keeps them. The record keeps all
+            messages. None for no limit.
+        summarize: `summarize(messages)`, plain or async, returns a text that is sent in place of the omitted messages.
+            None sends nothing in their place.
     """
 
     def __init__(
@@ -65,10 +69,15 @@ class Memory:
             return [dict(record) for record in records.get(session_id, ())[after:]]
 
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
-        """Add records to a conversation that has `expected` ones.
+        """Add records to a conversation.
 
         Raises `ConversationConflictError` if it has another number, ValueError for an invalid record, OSError if the
         file cannot be written, or is not a regular file. Then nothing is written.
+
+        Args:
+            session_id: Name of the conversation. None: the one that has no name.
+            records: The records, as JSON-able mappings.
+            expected: Number of records that the conversation has.
         """
         added = [checked(record) for record in records]
         with nullcontext() if self._file is None else self._file.locks.writing(), self._lock():

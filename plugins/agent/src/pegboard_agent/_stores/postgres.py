@@ -62,14 +62,18 @@ OPTIONS: Final = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "applicatio
 class PostgresMemory:
     """Keeps conversations, a `ConversationStore`, in a table of PostgreSQL, for programs on any number of machines.
 
-    It needs `pegboard-agent[postgres]`. `url` is such as `postgresql://user:password@host/database`; no message shows
-    it. The table `pegboard_conversations` is made if it is missing; after that the role needs only SELECT and INSERT. A
-    store has one connection. It is made at the first use, again in a forked process, and again after it was lost. Turns
-    are advisory locks of that connection, so a pooler in between must not share a session among clients.
+    It needs `pegboard-agent[postgres]`. The table `pegboard_conversations` is made if it is missing; after that the
+    role needs only SELECT and INSERT. A store has one connection. It is made at the first use, again in a forked
+    process, and again after it was lost. Turns are advisory locks of that connection, so a pooler in between must not
+    share a session among clients.
 
-    `max_tokens` and `summarize` are as in `Memory`. Raises `PegboardError` without psycopg, ValueError as `Memory`
-    does. Each method raises `ConversationStoreError` if the server cannot be reached, does not answer, or refuses: then
-    no record is lost, and the next use connects again.
+    Raises `PegboardError` without psycopg, ValueError as `Memory` does. Each method raises `ConversationStoreError` if
+    the server cannot be reached, does not answer, or refuses: then no record is lost, and the next use connects again.
+
+    Args:
+        url: Address such as `postgresql://user:password@host/database`. No message shows it.
+        max_tokens: About how many tokens of a conversation a request holds at most, as in `Memory`. None for no limit.
+        summarize: Makes a text in place of omitted messages, as in `Memory`.
     """
 
     def __init__(self, url: str, *, max_tokens: int | None = None, summarize: Summarize | None = None) -> None:
@@ -99,9 +103,14 @@ class PostgresMemory:
         return [_read(session_id, row[0]) for row in rows]
 
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
-        """Add records to a conversation that has `expected` ones, in one statement.
+        """Add records to a conversation, in one statement.
 
         Raises `ConversationConflictError` if it has another number, ValueError for an invalid record.
+
+        Args:
+            session_id: Name of the conversation. None: the one that has no name.
+            records: The records, as JSON-able mappings.
+            expected: Number of records that the conversation has.
         """
         from psycopg.errors import UniqueViolation
 

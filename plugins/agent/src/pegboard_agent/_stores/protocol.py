@@ -21,7 +21,10 @@ class ConversationStoreError(PegboardError):
 class ConversationConflictError(ConversationStoreError):
     """A conversation has not the number of records that its writer expected; nothing was written.
 
-    `session_id` names the conversation, `expected` and `found` are the two numbers.
+    Args:
+        session_id: Name of the conversation.
+        expected: Number of records that the writer expected.
+        found: Number of records that it has.
     """
 
     def __init__(self, session_id: str | None, expected: int, found: int) -> None:
@@ -58,10 +61,15 @@ class ConversationStore(Protocol):
         ...
 
     def append(self, session_id: str | None, records: Sequence[Mapping[str, Any]], expected: int) -> None:
-        """Add all records or none to a conversation that has `expected` ones; every reader sees them afterwards.
+        """Add all records or none to a conversation; every reader sees them afterwards.
 
         Raises `ConversationConflictError` if it has another number, ValueError for an invalid record. Then nothing is
         written.
+
+        Args:
+            session_id: Name of the conversation. None: the one that has no name.
+            records: The records, as JSON-able mappings.
+            expected: Number of records that the conversation has.
         """
         ...
 

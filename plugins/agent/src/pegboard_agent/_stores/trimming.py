@@ -27,6 +27,9 @@ def estimated_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
 
     >>> estimated_tokens([{"role": "user", "content": "What is the weather in Beijing?"}])
     15
+
+    Args:
+        messages: Messages in the form of chat completions.
     """
     return sum(map(_characters, messages)) // CHARACTERS
 

@@ -32,8 +32,12 @@ def _scopes(given: str | Iterable[str]) -> tuple[str, ...]:
 class Caller:
     """Who called: a tool asks for it by type, `def pay(amount: int, caller: Injected[Caller])`.
 
-    Without a token, and over stdio, `subject` and `client` are None and there are no scopes. `headers` are those of
-    the request that the program named, in lower case.
+    Args:
+        subject: For whom the client acts. None without a token, and over stdio.
+        client: The client. None without a token, and over stdio.
+        scopes: Scopes of the token.
+        headers: Headers of the request that the program named, in lower case.
+        claims: Claims of the token.
     """
 
     subject: str | None = None

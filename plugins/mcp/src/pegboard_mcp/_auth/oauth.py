@@ -49,10 +49,13 @@ def _scopes(given: str | Iterable[str]) -> tuple[str, ...]:
 class OAuth:
     """How the user gives access to a server: `auth=OAuth(...)`; `auth="oauth"` is the same without options.
 
-    `open(url)` shows the user the page that asks for consent, instead of this machine's browser. It may be async, and
-    may return the address that the user's browser was sent to afterwards, where that browser does not reach this
-    machine. `scopes` are asked for, beside those that the server says it needs. Raises ValueError for an option of
-    another kind.
+    Raises ValueError for an option of another kind.
+
+    Args:
+        open: `open(url)` shows the user the page that asks for consent. It may be async, and may return the address
+            that the user's browser was sent to afterwards, where that browser does not reach this machine. None opens
+            this machine's browser.
+        scopes: Scopes to ask for, beside those that the server says it needs.
     """
 
     open: Callable[[str], Any] | None = field(default=None, converter=_function, kw_only=True)

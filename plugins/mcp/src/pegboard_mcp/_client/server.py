@@ -46,11 +46,22 @@ class McpServer:
     """An MCP server, whose tools `toolkit.register(server)` registers; made by `stdio`, `http`, `sse` or `in_process`.
 
     The connection opens on first use, is shared by all toolkits that the server is registered with, opens again after
-    it has ended, and closes with the last of these toolkits or by `close()`. `connect_timeout` and `call_timeout` are
-    in seconds. `mode` is `"auto"`, `"legacy"` for a server that never answers when asked for the newer protocol, or one
-    version. `max_message` is how many bytes a message may have, `max_tools` how many of its tools count. A server that
-    cannot be reached raises nothing: `problems` says why, and so does a call of its tools. Raises ValueError for an
-    argument that is none.
+    it has ended, and closes with the last of these toolkits or by `close()`. A server that cannot be reached raises
+    nothing: `problems` says why, and so does a call of its tools. Raises ValueError for an invalid argument.
+
+    Args:
+        transport: How it is reached; the four class methods make it.
+        name: Name for messages.
+        connect_timeout: Seconds until the connection has to be open; 30 by default.
+        call_timeout: Seconds that a call may take, without those in which a user is asked; 120 by default. None for no
+            limit.
+        mode: Version of the protocol: `"auto"`, `"legacy"` for a server that never answers when asked for the newer
+            one, or one version.
+        poll: Seconds between two looks at the list of tools, for a server that does not announce changes. None never
+            looks.
+        resources: `"tools"` adds `list_resources` and `read_resource`, by which the model reads what the server offers
+            beside tools.
+        max_tools: Most of its tools that count; 5,000 by default.
     """
 
     def __init__(
@@ -108,9 +119,18 @@ class McpServer:
         max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
-        """A process that is reached over its stdin and stdout. Of this environment it gets HOME, PATH and the like.
+        """Start a process and reach it over its stdin and stdout. Of this environment it gets HOME, PATH and the like.
 
         `${NAME}` in any of the texts is read from the environment when the process is started.
+
+        Args:
+            command: The program.
+            args: Its arguments.
+            env: More environment variables.
+            cwd: Its directory. None: the current one.
+            name: Name for messages. None makes one from the command.
+            max_message: Most bytes of a message; 64 MiB by default.
+            options: Further parameters of `McpServer`.
         """
         transport = Stdio(
             text("command", command),
@@ -135,10 +155,18 @@ class McpServer:
         max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
-        """A server at a URL, over streamable HTTP; `auth` is an `httpx2.Auth`, such as the SDK's OAuth providers.
+        """Reach a server at a URL, over streamable HTTP.
 
-        With `auth="oauth"`, or an `OAuth`, a browser asks the user, who has five minutes unless `connect_timeout` is
-        given; the tokens are kept in a file of the user. `scopes` are asked for, beside what the server needs.
+        Args:
+            url: Address of the server.
+            headers: Headers of every request. They are secret.
+            auth: An `httpx2.Auth`, such as the SDK's OAuth providers. With `"oauth"`, or an `OAuth`, a browser asks the
+                user, who has five minutes unless `connect_timeout` is given; the tokens are kept in a file of the user.
+            scopes: Scopes to ask for, beside what the server needs.
+            name: Name for messages. None makes one from the URL.
+            call_timeout: Seconds that a call may take; 120 by default. None for no limit.
+            max_message: Most bytes of a message; 64 MiB by default.
+            options: Further parameters of `McpServer`.
         """
         auth, patience = _asking(auth, scopes, options)
         known = texts_by_name("headers", headers, headers=True)
@@ -158,7 +186,17 @@ class McpServer:
         max_message: int = LONGEST,
         **options: Any,
     ) -> Self:
-        """A server at a URL, over HTTP with server-sent events, which only the older protocol knows."""
+        """Reach a server at a URL, over HTTP with server-sent events, which only the older protocol knows.
+
+        Args:
+            url: Address of the server.
+            headers: Headers of every request. They are secret.
+            auth: As in `http`.
+            name: Name for messages. None makes one from the URL.
+            mode: Version of the protocol, as in `McpServer`.
+            max_message: Most bytes of a message; 64 MiB by default.
+            options: Further parameters of `McpServer`.
+        """
         auth, patience = _asking(auth, (), options)
         known = texts_by_name("headers", headers, headers=True)
         longest = count("max_message", max_message)
@@ -167,7 +205,13 @@ class McpServer:
 
     @classmethod
     def in_process(cls, server: Any, *, name: str | None = None, **options: Any) -> Self:
-        """A `Server` or `MCPServer` of the SDK in this process."""
+        """Use a `Server` or `MCPServer` of the SDK in this process.
+
+        Args:
+            server: The server.
+            name: Name for messages. None: that of the server.
+            options: Further parameters of `McpServer`.
+        """
         if server is None or isinstance(server, Toolkit):
             raise ValueError("in_process takes a server of the SDK; of a toolkit that is mcp_server(toolkit)")
         known = str(getattr(server, "name", "") or "")
@@ -357,7 +401,14 @@ class McpServer:
     async def send(
         self, name: str, arguments: dict[str, Any], progress: Callable[..., Any] | None, asking: Asking
     ) -> Any:
-        """Call a tool of the server once. Raises `UnreachableError` where nothing was sent."""
+        """Call a tool of the server once. Raises `UnreachableError` where nothing was sent.
+
+        Args:
+            name: Name of the tool.
+            arguments: The arguments.
+            progress: Function that gets progress. None for none.
+            asking: Answers what the server asks meanwhile.
+        """
         try:
             return await self._answer_to(name, arguments, progress, asking)
         except TaskStartedError as started:

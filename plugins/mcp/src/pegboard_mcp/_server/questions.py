@@ -36,6 +36,9 @@ class Answers(Mapping[str, Any]):
     """The answers to a call so far, by the keys of its questions. A tool that asks again gets them by type.
 
     `raise Suspend("When?", key="date", form={...}, again=True)` has the tool called again with the answer in it.
+
+    Args:
+        given: The answers, by the keys of the questions. None for none.
     """
 
     __pegboard_injectable__ = True

@@ -74,11 +74,13 @@ class Resource:
 class Resources:
     """What a served board lets its clients read, by URI: `serve_mcp(toolkit, resources=Resources({...}))`.
 
-    A value is text, bytes, a `Path`, which is read anew each time, or a function, async or not, that returns one of
-    these, or None for nothing. `(value, media type)` says what it is, and a third member is its `_meta`. A URI with
-    placeholders such as `notes://{name}` is a template: its function takes them by name. `changed(uri)` tells those who
-    subscribed to one. Raises ValueError for what is none of these, and `RegistrationError` for a function that cannot
-    be read.
+    `changed(uri)` informs those who subscribed to one. Raises ValueError for an invalid source, and `RegistrationError`
+    for a function that cannot be read.
+
+    Args:
+        sources: By URI: text, bytes, a `Path`, which is read anew each time, or a function, async or not, that returns
+            one of these, or None for nothing. `(value, media type)` says what it is, and a third member is its `_meta`.
+            A URI with placeholders such as `notes://{name}` is a template: its function takes them by name.
     """
 
     def __init__(self, sources: Mapping[str, Source]) -> None:

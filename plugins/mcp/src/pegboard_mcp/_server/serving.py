@@ -83,10 +83,30 @@ class ServedOverHttp(Served, total=False):
 
 
 def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
-    """The SDK's low-level server over a toolkit, for transports and tests of one's own; options as in `Served`.
+    """Make the SDK's low-level server over a toolkit, for transports and tests of your own.
 
-    Raises `UnknownNameError` for a tool or a group that is not there, ValueError and `RegistrationError` for a resource
-    or a prompt that is none, and TypeError for an option that is none.
+    Raises `UnknownNameError` for an unknown tool or group, ValueError and `RegistrationError` for an invalid resource
+    or prompt, and TypeError for an unknown option.
+
+    Args:
+        toolkit: The toolkit.
+        tools: Names or patterns of the tools to serve. None, without `groups` and `all_tools`: those that say
+            `read_only=True`.
+        groups: Groups whose tools are served.
+        all_tools: Whether all tools that are offered are served.
+        name: Name of the server; `pegboard` by default.
+        instructions: Text for the clients' models. None for none.
+        session_for: `session_for(caller)` gives the session of a caller: groups, presets and permissions. None: one
+            session for all.
+        scopes: Scopes that a token must have for a tool, by name or pattern. A call without them is refused, and the
+            refusal says which.
+        headers: Headers of the request that tools may read in their `Caller`.
+        state_keys: Keys of 32 characters at least, the same in all workers behind a balancer. The first seals what a
+            client brings back with an answer.
+        read_link: `read_link(uri, caller)`, async or not, says what a link leads to that a tool gave out: text, bytes,
+            or None.
+        resources: What clients may read, by URI, or a `Resources`.
+        prompts: Functions that return text, content or messages, and servers whose prompts are passed on.
     """
     check_names("mcp_server", options, Served.__annotations__)
     return _tool_server(toolkit, options, connections=True).server
@@ -95,16 +115,50 @@ def mcp_server(toolkit: Toolkit, **options: Unpack[Served]) -> Any:
 def serve_mcp(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
     """Serve the toolkit's tools over stdin and stdout, or over HTTP, until the client or a signal ends it.
 
-    The options are those of `Served` and `ServedOverHttp`. Without a token only this machine's own addresses are
-    served. Raises `PegboardError` for an address that is refused or taken, `UnknownNameError` for a tool or a group
-    that is not there, ValueError and `RegistrationError` for a resource or a prompt that is none, and TypeError for an
-    option that is none.
+    Without a token only this machine's own addresses are served. Raises `PegboardError` for an address that is refused
+    or taken, `UnknownNameError` for an unknown tool or group, ValueError and `RegistrationError` for an invalid
+    resource or prompt, and TypeError for an unknown option.
+
+    Args:
+        toolkit: The toolkit.
+        tools: Names or patterns of the tools to serve. None, without `groups` and `all_tools`: those that say
+            `read_only=True`.
+        groups: Groups whose tools are served.
+        all_tools: Whether all tools that are offered are served.
+        name: Name of the server; `pegboard` by default.
+        instructions: Text for the clients' models. None for none.
+        session_for: `session_for(caller)` gives the session of a caller: groups, presets and permissions. None: one
+            session for all.
+        scopes: Scopes that a token must have for a tool, by name or pattern. A call without them is refused, and the
+            refusal says which.
+        headers: Headers of the request that tools may read in their `Caller`.
+        state_keys: Keys of 32 characters at least, the same in all workers behind a balancer. The first seals what a
+            client brings back with an answer.
+        read_link: `read_link(uri, caller)`, async or not, says what a link leads to that a tool gave out: text, bytes,
+            or None.
+        resources: What clients may read, by URI, or a `Resources`.
+        prompts: Functions that return text, content or messages, and servers whose prompts are passed on.
+        http: Address to listen on, as `"HOST:PORT"`. None serves stdin and stdout.
+        token: What clients must send as a bearer token. None for none.
+        verify_token: `verify_token(token)`, async or not, says whom another token stands for: a `Caller`, a name, True,
+            or nothing for an unknown one.
+        authorization_server: URL of the server that gives a token to clients that have none.
+        resource_url: What it gives the token for. None: the address that is served.
+        required_scopes: Scopes that each token needs.
+        origins: Pages that may speak to the server from a browser, such as `"https://example.com"`.
+        stateless: Whether no connections are kept for clients of the older protocol, so that any worker may answer any
+            request. They are not informed of changes then, and are asked no questions.
     """
     asyncio.run(serve_mcp_async(toolkit, **options))
 
 
 async def serve_mcp_async(toolkit: Toolkit, **options: Unpack[ServedOverHttp]) -> None:
-    """`serve_mcp` for coroutines; cancelling it ends the server."""
+    """`serve_mcp` for coroutines; cancelling it ends the server.
+
+    Args:
+        toolkit: The toolkit.
+        options: The options of `serve_mcp`.
+    """
     check_names("serve_mcp", options, {**Served.__annotations__, **ServedOverHttp.__annotations__})
     # A token of blanks alone would look like one, and be none.
     options["token"] = text("token", options.get("token") or "", may_be_empty=True).strip()

@@ -35,7 +35,13 @@ class Verdict(StrEnum):
 
 @frozen
 class Decision:
-    """A verdict with its reason, and the arguments that would be run: `argv[0]` is an absolute path."""
+    """A verdict on a command.
+
+    Args:
+        verdict: The verdict.
+        reason: Why.
+        argv: The arguments that would be run; the first is an absolute path.
+    """
 
     verdict: Verdict
     reason: str = ""
