@@ -66,8 +66,7 @@ class CallPath(Runner):
             else:
                 decoded, values = bound.read(sent)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
-            run = Run(session, bound, call_id, decoded, (), self, started, on_loop)
-            run = self._repaired(run, error, sent, keys)
+            run = self._repaired(Run(session, bound, call_id, decoded, (), self, started, on_loop), error, sent, keys)
             if type(run) is not Run:
                 return run
             decoded, values = run.arguments, run.values
@@ -104,8 +103,7 @@ class CallPath(Runner):
             run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
             return self._failed(run, error, begun=0 if provided is None else 1)
         if known is None or not known[1] or (bound.max_output is not None and not is_short(value, bound.max_output)):
-            run = run or Run(session, bound, call_id, decoded, values, self, started, on_loop)
-            return self._returned(run, value)
+            return self._returned(run or Run(session, bound, call_id, decoded, values, self, started, on_loop), value)
         result = filled(call_id, bound.name, SUCCESS, known[0], value, None, perf_counter() - started)
         if run is not None:
             return self.ending.of(run, result, run.seen)
