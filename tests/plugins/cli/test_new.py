@@ -171,6 +171,7 @@ def test_from_an_empty_folder_to_a_published_pack(tmp_path: Path) -> None:
 
     first, second = (each.replace("~/pegboard/dist", str(wheels)) for each in blocks(WRITING, "sh"))
     tool, test = blocks(WRITING, "py")
+    tool = tool.partition("# what is there stays\n\n")[2]
     assert author.shell(first, tmp_path).endswith("\nho ho ho\n")
     pack = tmp_path / "acme-dice"
     module, tests = pack / "src" / "acme_dice" / "__init__.py", pack / "tests" / "test_acme_dice.py"
