@@ -1,4 +1,4 @@
-"""The rooms of the core: what each may import, besides itself and Python. The table that `docs/architecture.md` shows.
+"""The rooms of the core: what each may import besides itself and Python, as in `docs/internals/architecture.md`.
 
 A room is a folder, or a module that stands beside the folders.
 """

@@ -1,4 +1,4 @@
-"""`docs/architecture.md` shows the table of rooms as it is."""
+"""`docs/internals/architecture.md` shows the table of rooms as it is."""
 
 import re
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ def rooms_of_the_page(text: str) -> Mapping[str, set[str]]:
 
 
 def test_the_page_shows_the_same_table() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     assert rooms_of_the_page(page) == {name: set(allowed) for name, allowed in MAY_IMPORT.items()}
 
 
 def test_the_roads_lead_through_files_that_exist() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`(\w+/\w+\.py)`", page.partition("## Four paths")[2])
     assert len(named) > 20
     assert [name for name in named if not (CORE.path / "src" / "pegboard" / name).is_file()] == []

@@ -20,7 +20,7 @@ from tests.workspace.project import ROOT
 
 __all__ = ["PACKS", "PAGE", "figures_section", "imports_section", "packs_section", "peers_section", "replaced"]
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "internals" / "performance.md"
 PACKS = ROOT / "docs" / "packs.md"
 
 

@@ -41,6 +41,20 @@ def test_index_names_the_thirteen() -> None:
 
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_a_page_begins_with_what_it_does_and_how_to_install_it(path: Path) -> None:
+    title, does, install = path.read_text(encoding="utf-8").split("\n\n")[:3]
+    assert title.startswith("# ")
+    assert does.endswith(".")
+    lines = re.fullmatch(
+        r"```sh\n# In a checkout. Once there is a release: pip install (.+)\npip install (.+)\n```", install
+    )
+    assert lines
+    later, now = lines[1].split(), lines[2].split()
+    assert {f"./plugins/{name.removeprefix('pegboard-')}" for name in later if "pegboard-" in name} <= set(now)
+    assert [name for name in now if "./" not in name] == [name for name in later if not name.startswith("pegboard")]
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_a_page_says_where_the_program_goes(path: Path) -> None:
     assert f"Save it as `{recipe(path).command[-1]}`" in path.read_text(encoding="utf-8")
 

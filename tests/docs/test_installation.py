@@ -23,7 +23,7 @@ INSTALLS = [
     for path in sorted(DOCS.rglob("*.md"))
     if ".site" not in path.parts  # which `nox -s docs` builds
     for block in re.split("^```", path.read_text(encoding="utf-8").partition(LATER)[0], flags=re.MULTILINE)
-    if block.startswith("sh\n")
+    if block.startswith("sh\n") and "PIP_FIND_LINKS=" not in block  # which says where wheels are before a release
     for line in re.findall(r"^(?:\S*/)?pip install (.*)$", block, re.MULTILINE)
 ]
 

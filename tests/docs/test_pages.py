@@ -17,7 +17,8 @@ from tests.workspace.project import ROOT
 DOCS = ROOT / "docs"
 PACK = DOCS / "examples" / "acme-weather"
 HOOKS = {name for name in vars(hookspecs) if name.startswith("provide_")} | {"settings_type", "tools_from"}
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("packs/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("internals/*.md"))]
+PAGES += sorted(DOCS.glob("packs/*.md"))
 
 
 def name(path: Path) -> str:

@@ -47,8 +47,9 @@ def test_writes_a_pack(here: Path, run: Run) -> None:
         "tests/schemas/test_schemas.json",
         "tests/test_acme_dice.py",
     }
-    assert [line for line in made.out.splitlines() if line][:-1] == sorted(f"acme-dice/{name}" for name in files)
+    assert [line for line in made.out.splitlines() if line][:-2] == sorted(f"acme-dice/{name}" for name in files)
     assert "pegboard call dice_repeat" in made.out
+    assert "put your own tool into acme-dice/src/acme_dice/__init__.py" in made.out
 
 
 def test_as_data(here: Path, run: Run) -> None:
@@ -106,6 +107,7 @@ def test_passes_tests_and_checks_under_any_name(here: Path, run: Run, name: str)
         in_pack(here / Pack.named(name).distribution, *tool)
 
 
+WRITING = ROOT / "docs" / "writing-a-pack.md"
 WRITTEN = ["core", "plugins/policy", "plugins/schemas", "plugins/cli", "plugins/testing"]
 
 
@@ -152,39 +154,48 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
+def commands(block: str) -> set[str]:
+    """The lines of a block of commands, without comments."""
+    return {line.partition("  #")[0].strip() for line in block.splitlines()}
+
+
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.skipif(os.name == "nt", reason="needs bash")
 def test_from_an_empty_folder_to_a_published_pack(tmp_path: Path) -> None:
-    """By the commands of the page and of the README that is written: each of them, in its order."""
+    """By the commands and the code of the page, then by the commands of the README that is written, in their order."""
     wheels = tmp_path / "wheels"
     author = Environment(tmp_path / "author", wheels)
     for sources in ([ROOT / part for part in WRITTEN], [later_core(tmp_path / "core")]):
         author.pip("wheel", "--no-deps", "--wheel-dir", str(wheels), *map(str, sources), cwd=tmp_path)
-    author.pip("install", "pegboard-cli", cwd=tmp_path)
 
-    author.run("pegboard", "new", "acme-dice", cwd=tmp_path)
+    first, second = (each.replace("~/pegboard/dist", str(wheels)) for each in blocks(WRITING, "sh"))
+    tool, test = blocks(WRITING, "py")
+    tool = tool.partition("# what is there stays\n\n")[2]
+    assert author.shell(first, tmp_path).endswith("\nho ho ho\n")
     pack = tmp_path / "acme-dice"
-    readme = pack / "README.md"
-    printed = [author.shell(each, pack) for each in blocks(readme, "sh")]
-    assert author.run("python", "-c", *blocks(readme, "python"), cwd=tmp_path) == "ho ho ho\n"
-    assert printed[1] == "ho ho ho\n"
-    assert "Nothing is wrong.\n" in printed[2]
-    rows = [line.split() for line in printed[2].splitlines() if line.startswith("3.")]
-    assert {tuple(row[1:5]) for row in rows} == {(core, "passed", "passed", "passed") for core in ("0.1.0", "0.1.1")}
-    assert printed[3].endswith("No tool has changed.\n")
-
     module, tests = pack / "src" / "acme_dice" / "__init__.py", pack / "tests" / "test_acme_dice.py"
-    module.write_text(module.read_text("utf-8").replace('" ".join(', '"-".join('), "utf-8")
-    tests.write_text(tests.read_text("utf-8").replace("ho ho ho", "ho-ho-ho"), "utf-8")
-    author.run("pytest", "-q", cwd=pack)
+    module.write_text(module.read_text("utf-8").replace("\n\n@pegboard.hookimpl", f"\n{tool}\n\n@pegboard.hookimpl", 1))
+    tests.write_text(f"{tests.read_text('utf-8')}\n\n{test}", "utf-8")
+    activated = f". {tmp_path / '.venv' / 'bin' / 'activate'}\n"
+    printed = author.shell(activated + second, pack)
+    assert "Nothing is wrong.\n" in printed
+    rows = [line.split() for line in printed.splitlines() if line.startswith("3.")]
+    assert {tuple(row[1:5]) for row in rows} == {(core, "passed", "passed", "passed") for core in ("0.1.0", "0.1.1")}
+
+    readme = pack / "README.md"
+    install, call, checks, lock = blocks(readme, "sh")
+    assert commands(checks) <= commands(first) | commands(second)
+    assert author.shell(activated + install + call, pack).endswith("ho ho ho\n")
+    assert author.shell(activated + lock, pack).endswith("No tool has changed.\n")
+    assert author.shell(f"{activated}python - <<'E'\n{''.join(blocks(readme, 'python'))}E\n", tmp_path) == "ho ho ho\n"
+
     author.pip("wheel", "--no-deps", "--wheel-dir", str(wheels), ".", cwd=pack)
 
     user = Environment(tmp_path / "user", wheels)
     user.pip("install", "acme-dice", "pegboard-cli", cwd=tmp_path)
-    assert "dice_repeat" in user.run("pegboard", "tools", cwd=tmp_path)
-    called = user.run("pegboard", "call", "dice_repeat", "--arg", "text=ho", "--arg", "times=2", cwd=tmp_path)
-    assert called == "ho-ho\n"
+    assert "dice_average" in user.run("pegboard", "tools", cwd=tmp_path)
+    assert user.run("pegboard", "call", "dice_average", "--arg", "dice=2", cwd=tmp_path) == "7.0\n"
     assert user.run("pegboard", "doctor", "--strict", cwd=tmp_path) == "Nothing is wrong.\n"
 
 

@@ -377,7 +377,7 @@ class TestChanges:
 
 
 class TestPrefix:
-    """Random sequences of what changes the tools; the shares are those of `docs/performance.md`."""
+    """Random sequences of what changes the tools; the shares are those of `docs/internals/performance.md`."""
 
     @pytest.mark.parametrize(
         ("name", "middle", "lowest"),

@@ -59,10 +59,21 @@ def assert_backend_conforms(
 ) -> None:
     """Raise AssertionError with everything that is wrong with this backend, each with its remedy.
 
-    Checked are: results, errors with their type and traceback, chunks in their order and no faster than they are taken,
-    calls that are stopped while they wait and while they run, timeouts, the death of a worker, big arguments and
-    results, Unicode, context and sessions (there, or refused with a remedy), secrets, closing while a call runs, and
-    that nothing is left then. All checks together take some ten seconds.
+    All checks together take some ten seconds:
+
+    - `results`: data, text, content, attachments and metadata are as from a thread; across processes `value` is None.
+    - `errors`: type, message and traceback of an exception arrive; a `ToolError` keeps its message.
+    - `chunks`: they arrive in order, and those that are yielded are the result.
+    - `back-pressure`: a tool waits while its chunks are not read, and none is lost.
+    - `cancelling`: a call that is stopped while it runs is `cancelled`.
+    - `queue`: of many calls none is lost, and one that is stopped while it waits never runs.
+    - `timeout`: a call ends in time; with `keeps_time` nothing of it continues.
+    - `crash`: if a worker dies, the call is an error; only an idempotent tool is tried again; the next call works.
+    - `size`: eight million characters are sent and returned.
+    - `context`: a tool that needs the context or the session gets it, or is refused with a remedy.
+    - `secrets`: no `Secret` is in the result of a tool that raises, or in a worker's arguments or environment.
+    - `closing`: closing ends a running call, and later calls are errors.
+    - `leftovers`: afterwards there are no more threads, processes and open files than before.
 
     Raises ValueError for an unknown check.
 

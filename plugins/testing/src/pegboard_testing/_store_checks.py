@@ -54,11 +54,19 @@ _IDS: Final = (None, "", "null", "ann", "Ann", "ann ", "a/../b", "é\u0301", 'it
 def assert_store_conforms(make_store: Make, *, only: Iterable[str] = STORE_CHECKS, patience: float = 60.0) -> None:
     """Raise AssertionError with everything that this store of conversations should do otherwise, with its remedy.
 
-    Nothing in the store is removed, and ids of its own are used. Checked are: that every record comes back as it was,
-    from each worker; ids of all kinds; that `expected` holds with many writers at once, and that nothing is written
-    otherwise; what is no record; `waiting`; that turns are held one at a time and released, over threads and event
-    loops, also when one that waits is cancelled, and that waiting blocks no loop. What happens to the turn of a process
-    that is killed is for tests of your own.
+    Nothing in the store is removed, and ids of its own are used. All checks together take some two seconds:
+
+    - `records`: each record comes back unchanged, from each worker; `load(id, after)` returns the end.
+    - `ids`: None and texts of all kinds have a conversation each.
+    - `expected`: another number of records is a `ConversationConflictError`, and nothing is written.
+    - `refused`: what is no record is a ValueError, and nothing of the same `append` is written.
+    - `writers`: of six threads that write at once none loses a record; what is appended together stays together.
+    - `waiting`: a conversation is named from its parked call to its next message.
+    - `turns`: over four event loops one at a time has the turn, and those of one loop come in their order.
+    - `cancelling`: if one that waits is cancelled, or a turn raises, the next one begins.
+    - `loops`: waiting blocks no event loop.
+
+    What happens to the turn of a process that is killed is for tests of your own.
 
     Raises ValueError for an unknown check.
 

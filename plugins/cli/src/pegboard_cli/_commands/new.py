@@ -100,9 +100,11 @@ def command(pack: str, into: Path, as_json: bool) -> None:
         return
     for name in written:
         click.echo(clean(f"{folder / name}"))
-    click.echo(
-        f'\nNow: cd {folder} && pip install -e ".[dev]" && pytest && pegboard call {named.words["tool"]} --arg text=ho'
-    )
+    click.echo()
+    run = f'pip install -e ".[dev]" && pytest && pegboard call {named.words["tool"]} --arg text=ho'
+    click.echo(clean(f"Next: cd {folder} && {run}"))
+    module = folder / "src" / named.module / "__init__.py"
+    click.echo(clean(f"Then put your own tool into {module} and run: pegboard test-pack --core lowest,newest"))
 
 
 def _write(pack: Pack, folder: Path) -> list[str]:
