@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _Call: TypeAlias = "tuple[Any, Any, str | None]"  # name, arguments, id
 _Told: TypeAlias = Callable[[ToolResult], object]
 _Deliver: TypeAlias = Callable[[Chunk], None]
+_Tasks: TypeAlias = "dict[asyncio.Task[ToolResult], _Call]"
 
 # What a stream yields: chunks while calls run, and each call's result.
 Event: TypeAlias = Chunk | ToolResult
@@ -272,14 +273,16 @@ class Batch:
     async def run(self) -> list[ToolResult]:
         """All results, in call order. Cancelling the caller cancels every call, and leaves when all have ended."""
         if len(self._calls) == 1:  # in the caller's own task, as that call by itself
-            return [await self._one(self._calls[0], self._on_chunk)]
+            return [await self._one(self._calls[0])]
         return await self.run_apart()
 
-    async def run_apart(self, told: _Told | None = None) -> list[ToolResult]:
+    async def run_apart(self) -> list[ToolResult]:
         """The same, each call in a task of its own: a tool that cancels its task ends its call and no other one."""
-        if self._parallel and self._calls:
-            return await self._together(self._calls, told)
-        return [result for call in self._calls for result in await self._together([call], told)]
+        return [result for calls in self._waves() for result in await self._together(calls)]
+
+    def _waves(self) -> Iterable[list[_Call]]:
+        """The calls that run at once, and after them the next ones."""
+        return [self._calls] if self._parallel and self._calls else ([call] for call in self._calls)
 
     def run_one_by_one(self, call_sync: Callable[..., ToolResult]) -> list[ToolResult]:
         """All results, in call order, from plain code: where no loop can be had."""
@@ -293,66 +296,72 @@ class Batch:
         """
         import asyncio
 
-        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        events: asyncio.Queue[Any] = asyncio.Queue()
         self._on_chunk = channel = ChunkChannel(events.put_nowait)  # type: ignore[assignment]  # a listener of our own
-
-        async def everything() -> None:
-            try:
-                await self.run_apart(events.put_nowait)
-            finally:
-                events.put_nowait(None)
-
-        running = asyncio.create_task(everything())
+        tasks: _Tasks = {}
         try:
-            while (event := await events.get()) is not None:
-                if isinstance(event, Chunk):
-                    channel.taken()
-                yield event
-            await running
+            for calls in self._waves():
+                tasks = self._begun(calls, events.put_nowait, told=events.put_nowait)
+                while isinstance(event := await events.get(), (Chunk, ToolResult)):
+                    if isinstance(event, Chunk):
+                        channel.taken()
+                    yield event
+                if event is not None:
+                    event.result()
         finally:
             channel.close()
-            running.cancel()
-            await asyncio.wait([running])
+            await self._leave(tasks)
 
-    def _one(self, call: _Call, on_chunk: Any) -> Coroutine[Any, Any, ToolResult]:
+    def _one(self, call: _Call) -> Coroutine[Any, Any, ToolResult]:
         name, arguments, call_id = call
-        return self._call(name, arguments, call_id=call_id, on_chunk=on_chunk, **self._options)
+        return self._call(name, arguments, call_id=call_id, on_chunk=self._on_chunk, **self._options)
 
-    async def _together(self, calls: list[_Call], told: _Told | None) -> list[ToolResult]:
+    async def _together(self, calls: list[_Call]) -> list[ToolResult]:
         """All results, as of `asyncio.gather`; if one raises, or the caller is cancelled, nothing stays running."""
         import asyncio
 
-        tasks = {asyncio.create_task(self._one(call, self._on_chunk)): call for call in calls}
-        over = asyncio.get_running_loop().create_future()
-        failed: list[asyncio.Task[ToolResult]] = []
+        over: asyncio.Queue[asyncio.Task[ToolResult] | None] = asyncio.Queue()
+        tasks = self._begun(calls, over.put_nowait)
+        try:
+            failed = await over.get()  # not `asyncio.gather`, which would cancel those that are cleaning up once more
+        finally:
+            await self._leave(tasks)
+        if failed is not None:
+            failed.result()
+        return [self._result(task, call) for task, call in tasks.items()]
+
+    def _begun(self, calls: list[_Call], over: Callable[[Any], object], told: _Told | None = None) -> _Tasks:
+        """Tasks that run the calls. `told` gets each result; `over` the first task that raises, or None at the end."""
+        import asyncio
+
+        tasks = {asyncio.create_task(self._one(call)): call for call in calls}
         running = len(tasks)
 
         def ended(task: asyncio.Task[ToolResult]) -> None:
             nonlocal running
-            running -= 1
-            if not task.cancelled() and task.exception() is not None:
-                failed.append(task)
-            elif told is not None and not over.done():
+            failed = None if task.cancelled() or task.exception() is None else task
+            running = 0 if failed else running - 1  # below 0 after one that has raised
+            if told is not None and running >= 0 and not failed:
                 told(self._result(task, tasks[task]))
-            if (failed or not running) and not over.done():
-                over.set_result(None)
+            if running == 0:
+                over(failed)
 
         for task in tasks:
             task.add_done_callback(ended)
-        try:
-            await over  # not `asyncio.gather`, which would cancel those that are cleaning up once more
-        finally:
-            left = [task for task in tasks if not task.done()]
-            for task in left:
-                task.cancel()
-            if left:
-                from pegboard._execution.timers import GRACE
+        return tasks
 
-                _, ignoring = await asyncio.wait(left, timeout=GRACE)
-                self._engine.drivers.abandoned.leave(ignoring)
-        if failed:
-            failed[0].result()
-        return [self._result(task, call) for task, call in tasks.items()]
+    async def _leave(self, tasks: _Tasks) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        left = [task for task in tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            from asyncio import wait
+
+            from pegboard._execution.timers import GRACE
+
+            _, ignoring = await wait(left, timeout=GRACE)
+            self._engine.drivers.abandoned.leave(ignoring)
 
     def _result(self, task: asyncio.Task[ToolResult], call: _Call) -> ToolResult:
         """What a call came to whose task only its tool has cancelled, if it did."""
