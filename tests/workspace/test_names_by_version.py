@@ -1,0 +1,99 @@
+"""A pack works with the oldest version that it admits of the core and of other packs: their public names had begun by then.
+
+`names.toml` records with which version each public name began.
+"""
+
+import ast
+import importlib
+from collections.abc import Iterator
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from tests.workspace.project import CORE, MEMBERS, PACKS, ROOT, Member, each_pack, load
+
+RECORD = ROOT / "tests" / "workspace" / "names.toml"
+BEGAN = {
+    library: {name: Version(version) for version, names in table.items() for name in names.split()}
+    for library, table in load(RECORD).items()
+}
+NEEDED = {Requirement(text).name for member in PACKS for text in member.project["dependencies"]}
+LIBRARIES = [member for member in MEMBERS if member.name in NEEDED]
+MODULES = ("extension", "hookspecs", "inspection")
+
+each_library = pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
+
+
+def public(library: Member) -> set[str]:
+    """The public names of a distribution, as its users write them behind the package."""
+    found = set(importlib.import_module(library.package).__all__)
+    for module in MODULES if library is CORE else ():
+        found |= {f"{module}.{name}" for name in importlib.import_module(f"pegboard.{module}").__all__}
+    return found
+
+
+def used(source: str, package: str) -> set[str]:
+    """The names of a package that a module imports, or reaches through its import of the package."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == package:
+            prefix = node.module.partition(".")[2]
+            found |= {f"{prefix}.{each.name}".lstrip(".") for each in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == package:
+            found.add(node.attr)
+    return found - {*MODULES, "__version__"}
+
+
+def oldest(specifier: SpecifierSet) -> Version:
+    """The oldest version that a requirement admits."""
+    return max(Version(each.version) for each in specifier if each.operator in (">=", "==", "~="))
+
+
+def too_new(names: set[str], began: dict[str, Version], specifier: SpecifierSet) -> Iterator[str]:
+    for name in sorted(names & began.keys()):
+        if began[name] > oldest(specifier):
+            yield f"{name} began with {began[name]}"
+
+
+@each_library
+def test_each_public_name_has_its_version_on_record(library: Member) -> None:
+    recorded = BEGAN.get(library.name, {})
+    missing, removed = public(library) - recorded.keys(), recorded.keys() - public(library)
+    assert (sorted(missing), sorted(removed)) == ([], []), f"write it into {RECORD.relative_to(ROOT)}: {library.name}"
+    assert all(version <= Version(library.project["version"]) for version in recorded.values())
+
+
+@each_pack
+def test_a_pack_admits_no_version_that_lacks_a_name_that_it_uses(pack: Member) -> None:
+    requirements = {each.name: each for each in map(Requirement, pack.project["dependencies"])}
+    sources = [path.read_text("utf-8") for path in (pack.path / "src").rglob("*.py")]
+    for library in LIBRARIES:
+        if library.name in requirements:
+            names = {name for source in sources for name in used(source, library.package)}
+            told = list(too_new(names, BEGAN[library.name], requirements[library.name].specifier))
+            assert told == [], f"{pack.name} admits {requirements[library.name]}: raise its lower bound"
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from pegboard import Toolkit, tool as t", {"Toolkit", "tool"}),
+        ("from pegboard.extension import Job", {"extension.Job"}),
+        ("import pegboard\npegboard.Toolkit().call", {"Toolkit"}),
+        ("from pegboard import inspection", set()),
+        ("from pegboard_net import fetch", set()),
+    ],
+)
+def test_uses_are_found(source: str, names: set[str]) -> None:
+    assert used(source, "pegboard") == names
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [(">=0.1,<0.2", ["new began with 0.1.2"]), (">=0.1.1", ["new began with 0.1.2"]), (">=0.1.2,<0.2", []), (">=0.2", [])],
+)
+def test_a_bound_that_is_too_low_is_found(bound: str, told: list[str]) -> None:
+    began = {"old": Version("0.1.0"), "new": Version("0.1.2")}
+    assert list(too_new({"old", "new", "_private"}, began, SpecifierSet(bound))) == told
