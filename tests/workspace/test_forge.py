@@ -1,13 +1,12 @@
 """What the place that hosts the repository reads: workflows, forms, policies."""
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workspace.project import ROOT
+from tests.workspace.project import ROOT, sessions
 
 yaml = pytest.importorskip("yaml")
 
@@ -30,18 +29,6 @@ def read(path: Path) -> dict[Any, Any]:
 
 def steps(path: Path) -> list[dict[str, Any]]:
     return [step for job in read(path)["jobs"].values() for step in job["steps"]]
-
-
-def sessions() -> set[str]:
-    """The sessions of the noxfile, without what a parametrized one has in brackets."""
-    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
-    found = {"tests"}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and any("nox.session" in ast.unparse(d) for d in node.decorator_list):
-            names = [re.search("name='([^']+)'", ast.unparse(each)) for each in node.decorator_list]
-            found.add(next((name[1] for name in names if name), node.name))
-    pythons = (ROOT / ".python-version").read_text("utf-8").split()
-    return found | {f"tests-{version}" for version in pythons}
 
 
 def commands(path: Path) -> list[str]:
