@@ -1,4 +1,4 @@
-"""Python that the pages mark as `py`, since the tests of pages do not run it: it compiles, and what can be run, runs."""
+"""Python that the pages mark as `py`, since the tests of pages do not run it: what can be run by itself, runs."""
 
 import ast
 import builtins
@@ -23,7 +23,7 @@ NOT_HERE = {
 
 def free_names(tree: ast.Module) -> set[str]:
     """Names that a block uses and neither defines nor imports: it is a part of a program then."""
-    stored, loaded = set(dir(builtins)) | {"__name__"}, set()
+    stored, loaded = set(dir(builtins)) | {"__name__"}, set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)

@@ -1,7 +1,10 @@
 """Command lines of the pages can be typed: their options, arguments, distributions, sessions and files are there."""
 
+import os
 import re
 import shlex
+import shutil
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,11 +12,13 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from pegboard_cli import main
 from pegboard_cli._options import ToolkitOptions
+from pegboard_testing import fake_distribution
 from tests.docs.blocks import Block, blocks, pages
 from tests.workspace.project import MEMBERS, ROOT, WORKSPACE, Member, sessions
 
@@ -21,6 +26,8 @@ DISTRIBUTIONS = {member.name: member for member in MEMBERS}
 FOLDERS = {f"./{member.folder}": member for member in MEMBERS}
 # The examples, as their own pages have them installed.
 EXAMPLES = {path.parent.name for path in ROOT.glob("docs/examples/*/pyproject.toml")}
+# Commands of ours that read and write in this folder alone.
+CHEAP = {"call", "doctor", "lock", "new", "plugins", "schema", "search", "settings", "show", "tools", "types"}
 # Options of pip that take a word.
 VALUED = {"--find-links", "--wheel-dir", "-e"}
 
@@ -52,6 +59,13 @@ def in_sentences() -> dict[str, Path]:
         for code in re.findall(r"`((?:pegboard|nox -s|pip install) [^`<>|]+)`", path.read_text("utf-8"))
     }
     return {code: path for code, path in found.items() if not re.search(r"\.\.\.|…|\b[A-Z]{2,}\b", code)}
+
+
+def is_cheap(block: Block) -> bool:
+    """Whether each command of ours in a block needs no server, no key, no person and nothing that it installs."""
+    found = list(commands(block))
+    ours = {command[1] for command in found if command[0] == "pegboard" and len(command) > 1}
+    return bool(ours) and ours <= CHEAP and ["pip", "install", "-e", ".[dev]"] not in found
 
 
 def declared() -> set[str]:
@@ -175,6 +189,43 @@ def test_commands_in_sentences_are_there(
                 if "arguments are required" not in capsys.readouterr().err and "requires an argument" not in str(error):
                     wrong.append((page.relative_to(ROOT).as_posix(), code, repr(error)))
     assert wrong == []
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a file, two lock files, and the example pack installed."""
+    fake_distribution(tmp_path / "site", "acme-weather", "0.1.0", entry_points={"pegboard": {"acme": "acme_weather"}})
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / "acme-weather" / "src")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "a.txt").write_text("hello\n", "utf-8")
+    run(["lock"])
+    for name in ("old.lock", "new.lock"):
+        shutil.copy("pegboard.lock", name)
+    yield folder
+    sys.modules.pop("acme_weather", None)
+
+
+def run(arguments: list[str], stdin: str = "") -> str:
+    """Run the command in this process; return what it prints. It must end well."""
+    before = dict(os.environ)
+    done = CliRunner().invoke(main, arguments, input=stdin)
+    os.environ.clear()  # a command hands options on in there
+    os.environ.update(before)
+    assert done.exit_code == 0, (arguments, done.output)
+    return done.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", [each for each in blocks("sh") if is_cheap(each)], ids=lambda block: block.place)
+def test_cheap_commands_run(block: Block, workplace: Path) -> None:
+    echoed = ""
+    for command in commands(block):
+        if command[0] == "pegboard":
+            run(command[1:], echoed)
+        echoed = " ".join(command[1:]) if command[0] == "echo" else ""
 
 
 def test_commands_in_comments_name_distributions() -> None:
