@@ -334,12 +334,13 @@ def bridges(session: nox.Session, framework: str) -> None:
 
 @nox.session(default=False)
 def inspector(session: nox.Session) -> None:
-    """Use the inspector's page in a headless Chromium, Debian's or Playwright's; without one it is skipped.
+    """Use the inspector and the documentation in a headless Chromium, Debian's or Playwright's, or skip it without one.
 
     `PEGBOARD_PICTURES` names a folder for the pictures of the documentation, which are taken anew then.
     """
-    session.install(*editable(*LIGHT), *group("runner", "browser"))
-    pytest(session, *IN_PARALLEL, "-m", "slow", str(Path("tests", "plugins", "inspector")), *session.posargs)
+    session.install(*editable(*LIGHT), *group("runner", "browser", "docs"))
+    folders = (Path("tests", "plugins", "inspector"), Path("tests", "docs", "browser"))
+    pytest(session, *IN_PARALLEL, "-m", "slow", *map(str, folders), *session.posargs)
 
 
 @nox.session(name="real-model", default=False)
