@@ -217,7 +217,7 @@ def build(session: nox.Session) -> None:
 def release(session: nox.Session) -> None:
     """Make in dist/ all that is published, checked, with hashes and a bill of materials: everything but the upload.
 
-    docs/CONTRIBUTING.md says when. Each file is built twice, the second time from a copy of what git tracks.
+    The page on contributing says when. Each file is built twice, the second time from a copy of what git tracks.
     """
     session.install(*group("release"))
     plan = json.loads(session.run("python", "-m", "tests.release", "plan", silent=True, stderr=None) or "{}")

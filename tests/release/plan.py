@@ -10,13 +10,16 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 UNRELEASED = "Unreleased"
+# One distribution or several, and the version of each of them.
+_NUMBERED = re.compile(r"((?:`pegboard[\w-]*`(?:,| and)? )+)(\d[\w.]*)")
 
 
 class Section(NamedTuple):
-    """A section of the changelog: its heading, and the versions that its entries begin with."""
+    """A section of the changelog: its heading, the versions that its entries begin with, and entries without one."""
 
     heading: str
     versions: Mapping[str, frozenset[str]]
+    unnumbered: tuple[str, ...] = ()
 
 
 class Member(NamedTuple):
@@ -32,9 +35,15 @@ def sections(changelog: str) -> list[Section]:
     for part in re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]:
         heading, _, entries = part.partition("\n")
         versions: dict[str, set[str]] = {}
-        for name, version in re.findall(r"^- `(pegboard[\w-]*)` (\d[\w.]*)", entries, re.MULTILINE):
-            versions.setdefault(name, set()).add(version)
-        found.append(Section(heading.strip(), {name: frozenset(each) for name, each in versions.items()}))
+        unnumbered = []
+        for entry in re.findall(r"^- (.*)$", entries, re.MULTILINE):
+            if begin := _NUMBERED.match(entry):
+                for name in re.findall(r"`([\w-]+)`", begin[1]):
+                    versions.setdefault(name, set()).add(begin[2])
+            else:
+                unnumbered.append(entry)
+        numbers = {name: frozenset(each) for name, each in versions.items()}
+        found.append(Section(heading.strip(), numbers, tuple(unnumbered)))
     return found
 
 
@@ -86,6 +95,9 @@ def unready(newest: Section, root: Path = ROOT) -> Iterator[str]:
         dt.date.fromisoformat(newest.heading)
     except ValueError:
         yield f"CHANGELOG.md: the newest section is called {newest.heading!r}, not by the date of the release"
+    if newest.unnumbered:
+        many, first = len(newest.unnumbered), newest.unnumbered[0][:60]
+        yield f"CHANGELOG.md: entries that do not begin with a distribution and its version: {many}, first {first!r}"
     if changed := _git(root, "status", "--porcelain"):
         yield f"there are changes that are not committed: {', '.join(changed.split(chr(10))[:5])}"
     tags = [tag for tag in _git(root, "tag", "--points-at", "HEAD").split() if tag.startswith("release-")]

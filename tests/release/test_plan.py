@@ -16,6 +16,7 @@ CHANGELOG = """# Changelog
 ### Fixed
 
 - `pegboard` 0.1.1: a fault. `pegboard-files` 0.1.0 is older.
+- A note.
 
 ## 2026-12-01
 
@@ -29,9 +30,17 @@ CHANGELOG = """# Changelog
 
 def test_sections_are_read_newest_first() -> None:
     assert sections(CHANGELOG) == [
-        Section("2027-01-02", {"pegboard": frozenset({"0.1.1"})}),
+        Section("2027-01-02", {"pegboard": frozenset({"0.1.1"})}, ("A note.",)),
         Section("2026-12-01", {"pegboard": frozenset({"0.1.0"}), "pegboard-files": frozenset({"0.2.0"})}),
     ]
+
+
+def test_an_entry_may_be_about_several_of_one_version() -> None:
+    (section,) = sections(
+        "## 2027-01-02\n- `pegboard`, `pegboard-files` and `pegboard-net` 1.0: more.\n- `pegboard`: less.\n"
+    )
+    assert section.versions == dict.fromkeys(("pegboard", "pegboard-files", "pegboard-net"), frozenset({"1.0"}))
+    assert section.unnumbered == ("`pegboard`: less.",)
 
 
 def test_what_the_newest_section_names_is_released() -> None:
@@ -81,7 +90,7 @@ def commit(folder: Path) -> None:
 
 
 def test_a_clean_checkout_with_its_tag_is_ready(checkout: Path) -> None:
-    newest, *_ = sections(CHANGELOG)
+    newest, *_ = sections(CHANGELOG.replace("- A note.\n", ""))
     assert list(unready(newest, checkout)) == []
     git(checkout, "tag", "release-2027-01-02")
     assert list(unready(newest, checkout)) == []
@@ -90,9 +99,10 @@ def test_a_clean_checkout_with_its_tag_is_ready(checkout: Path) -> None:
 def test_what_is_not_ready_is_named(checkout: Path) -> None:
     (checkout / "b.py").write_text("", "utf-8")
     git(checkout, "tag", "release-2027-01-02")
-    told = list(unready(Section("Unreleased", {}), checkout))
-    assert [line.partition(":")[0] for line in told] == [
-        "CHANGELOG.md",
+    told = list(unready(Section("Unreleased", {}, ("Files: faster.",)), checkout))
+    assert told[0].startswith("CHANGELOG.md: the newest section is called 'Unreleased'")
+    assert told[1].endswith("a distribution and its version: 1, first 'Files: faster.'")
+    assert [line.partition(":")[0] for line in told[2:]] == [
         "there are changes that are not committed",
         "the commit has the tag release-2027-01-02, and the newest section of CHANGELOG.md is called Unreleased",
     ]
