@@ -128,7 +128,8 @@ def check_pegboard(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(ArgumentParser, "parse_args", parse_args)
     with main.make_context("pegboard", list(arguments), obj=ToolkitOptions()) as context:
-        name, command, rest = main.resolve_command(context, [*context._protected_args, *context.args])
+        _, behind, _ = main.make_parser(context).parse_args(list(arguments))
+        name, command, rest = main.resolve_command(context, behind)
         assert command is not None
         with command.make_context(name, rest, parent=context) as inner:
             if type(command) is click.Command:  # of a pack, which reads its arguments itself

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from tests.workspace.project import CORE, MEMBERS, PACKS, ROOT, Member, each_pack, load
+from tests.workspace.project import CORE, MEMBERS, PACKS, ROOT, Member, each_pack, load, tracked
 
 RECORD = ROOT / "tests" / "workspace" / "names.toml"
 BEGAN = {
@@ -75,6 +75,19 @@ def test_a_pack_admits_no_version_that_lacks_a_name_that_it_uses(pack: Member) -
             names = {name for source in sources for name in used(source, library.package)}
             told = list(too_new(names, BEGAN[library.name], requirements[library.name].specifier))
             assert told == [], f"{pack.name} admits {requirements[library.name]}: raise its lower bound"
+
+
+def test_ranges_on_pages_admit_what_is_here() -> None:
+    versions = {member.name: member.project["version"] for member in MEMBERS}
+    found = {
+        (path.relative_to(ROOT).as_posix(), match.group())
+        for path in tracked()
+        if path.suffix in {".in", ".md"}
+        for match in re.finditer(r"\bpegboard[a-z-]*(?:\[\w+\])?>=[\d.]+(?:,<[\d.]+)?", path.read_text("utf-8"))
+    }
+    assert len(found) > 3
+    wanted = {(page, Requirement(text.rstrip("."))) for page, text in found}
+    assert [(page, str(each)) for page, each in wanted if versions[each.name] not in each.specifier] == []
 
 
 @pytest.mark.parametrize(
