@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if importlib.util.find_spec("zensical") is None:
         pytest.skip("zensical builds the pages (nox -s inspector)")
     folder = tmp_path_factory.mktemp("site")
-    for name in ("core", "plugins"):  # what the pages of the reference are made from
+    for name in ("core", "plugins", "tests"):  # what the pages of the reference are made from
         (folder / name).symlink_to(ROOT / name)
     docs = shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns(".*", "__pycache__"))
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--config-file", str(docs / "mkdocs.yml")]
