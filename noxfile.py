@@ -8,9 +8,11 @@
 Every session but `lowest` works with pip alone; uv makes them faster where it is installed.
 """
 
+import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -21,6 +23,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests", "packs", "docs", "build"]
 
 ROOT = Path(__file__).parent
+DIST = ROOT / "dist"
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 PYTHONS = ("3.11", "3.12", "3.13")
 # The core comes first: the packs need it, and it is on no index while it is developed.
@@ -121,7 +124,7 @@ for version in PYTHONS:
 @nox.session
 def slow(session: nox.Session) -> None:
     """Run the tests that `tests` leaves out, and those of properties with more examples."""
-    session.install(*editable(*LIGHT), *group("test", "engines", "lint", "types"))
+    session.install(*editable(*LIGHT), *group("test", "engines", "hooks", "lint", "release", "types"))
     thorough = ("-m", "slow or network or hypothesis", "--hypothesis-profile", "thorough")
     # A test that takes two minutes alone may take ten on a busy machine, and is not blocked.
     patient = ("-o", "faulthandler_timeout=900")
@@ -205,13 +208,40 @@ def packs(session: nox.Session, member: str) -> None:
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
     """Build every wheel and sdist into dist/, then run the quickstart from the wheels, outside the checkout."""
-    dist = ROOT / "dist"
+    build_all(session, DIST, ROOT, (*MEMBERS, *published_examples()))
+    with tempfile.TemporaryDirectory(prefix="pegboard-build-") as outside:
+        run_quickstart_from_wheels(session, sorted(DIST.glob("*.whl")), Path(outside))
+
+
+@nox.session(default=False, reuse_venv=False)
+def release(session: nox.Session) -> None:
+    """Make in dist/ all that is published, checked, with hashes and a bill of materials: everything but the upload.
+
+    The page on contributing says when. Each file is built twice, the second time from a copy of what git tracks.
+    """
+    session.install(*group("release"))
+    plan = json.loads(session.run("python", "-m", "tests.release", "plan", silent=True, stderr=None) or "{}")
+    session.env["SOURCE_DATE_EPOCH"] = str(plan["time"])
+    with tempfile.TemporaryDirectory(prefix="pegboard-release-") as outside:
+        copy, again = Path(outside, "copy"), Path(outside, "again")
+        for name in plan["files"]:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+        build_all(session, DIST, ROOT, plan["folders"])
+        build_all(session, again, copy, MEMBERS)
+        session.run("python", "-m", "tests.release", "finish", str(DIST), str(again))
+        session.run("twine", "check", "--strict", *map(str, sorted([*DIST.glob("*.whl"), *DIST.glob("*.tar.gz")])))
+        # What is released works with all others as they stand here.
+        run_quickstart_from_wheels(session, sorted(again.glob("*.whl")), Path(outside))
+
+
+def build_all(session: nox.Session, dist: Path, root: Path, folders: Sequence[str]) -> None:
+    """Build wheels and sdists of folders of a checkout into an empty folder."""
     shutil.rmtree(dist, ignore_errors=True)
     command = build_command(session)
-    for member in (*MEMBERS, *published_examples()):
-        session.run(*command, str(dist), member)
-    with tempfile.TemporaryDirectory(prefix="pegboard-build-") as outside:
-        run_quickstart_from_wheels(session, sorted(dist.glob("*.whl")), Path(outside))
+    with session.chdir(root):
+        for folder in folders:
+            session.run(*command, str(dist), folder)
 
 
 def build_command(session: nox.Session) -> list[str]:
@@ -304,12 +334,13 @@ def bridges(session: nox.Session, framework: str) -> None:
 
 @nox.session(default=False)
 def inspector(session: nox.Session) -> None:
-    """Use the inspector's page in a headless Chromium, Debian's or Playwright's; without one it is skipped.
+    """Use the inspector and the documentation in a headless Chromium, Debian's or Playwright's, or skip it without one.
 
     `PEGBOARD_PICTURES` names a folder for the pictures of the documentation, which are taken anew then.
     """
-    session.install(*editable(*LIGHT), *group("runner", "browser"))
-    pytest(session, *IN_PARALLEL, "-m", "slow", str(Path("tests", "plugins", "inspector")), *session.posargs)
+    session.install(*editable(*LIGHT), *group("runner", "browser", "docs"))
+    folders = (Path("tests", "plugins", "inspector"), Path("tests", "docs", "browser"))
+    pytest(session, *IN_PARALLEL, "-m", "slow", *map(str, folders), *session.posargs)
 
 
 @nox.session(name="real-model", default=False)

@@ -66,3 +66,13 @@ def test_sizes_of_the_packs_to_read_are_real(name: str, lines: str) -> None:
     sources = [source for folder in folders for source in folder.glob("src/*/*.py")]
     real = sum(source.read_text(encoding="utf-8").count("\n") for source in sources)
     assert abs(int(lines) - real) <= real / 10
+
+
+@each_pack
+def test_nothing_in_the_face_is_named_like_a_module_beside_it(pack: Member) -> None:
+    """The import of the module would put it in the place of what has its name."""
+    face = pack.path / "src" / pack.package / "__init__.py"
+    beside = {path.stem for path in face.parent.iterdir()} - {"__init__"}
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    defined = {node.name for node in ast.parse(face.read_text(encoding="utf-8")).body if isinstance(node, kinds)}
+    assert defined & beside == set()

@@ -1,6 +1,8 @@
 """What the workspace's files say, read once."""
 
+import ast
 import functools
+import re
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -65,3 +67,14 @@ def tracked() -> tuple[Path, ...]:
         pytest.skip("not a git checkout")
     paths = (ROOT / name for name in sorted(listing.split("\0")) if name)
     return tuple(path for path in paths if path.is_file())
+
+
+@functools.cache
+def sessions() -> frozenset[str]:
+    """The sessions of the noxfile, without what a parametrized one has in brackets."""
+    found = {"tests", *(f"tests-{version}" for version in (ROOT / ".python-version").read_text("utf-8").split())}
+    for node in ast.parse((ROOT / "noxfile.py").read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and any("nox.session" in ast.unparse(d) for d in node.decorator_list):
+            names = [re.search("name='([^']+)'", ast.unparse(each)) for each in node.decorator_list]
+            found.add(next((name[1] for name in names if name), node.name))
+    return frozenset(found)

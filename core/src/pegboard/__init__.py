@@ -41,12 +41,16 @@ def __getattr__(name):
         from importlib.metadata import version
 
         return version("pegboard")
-    home = _home_of.get(name)
-    if home is None:
-        raise AttributeError(f"module 'pegboard' has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(f"pegboard.{home}"), name)
+    if name not in _home_of:
+        from pegboard._base.deprecations import warn_of
+
+        found = warn_of(f"pegboard.{name}", stacklevel=2)
+        if found is None:
+            raise AttributeError(f"module 'pegboard' has no attribute {name!r}")
+        return __getattr__(found.instead)
+    value = globals()[name] = getattr(import_module(f"pegboard.{_home_of[name]}"), name)
     return value
 
 

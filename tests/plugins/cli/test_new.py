@@ -222,7 +222,7 @@ def test_workflow_does_what_the_page_says(here: Path, run: Run) -> None:
     assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == (["test", "test-pack"], "build")
     assert jobs["publish"]["permissions"] == {"attestations": "write", "contents": "read", "id-token": "write"}
     assert [each.partition("@")[0] for each in commands["publish"]][1:] == [
-        "actions/attest-build-provenance",
+        "actions/attest",
         "pypa/gh-action-pypi-publish",
     ]
 

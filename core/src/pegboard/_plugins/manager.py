@@ -359,8 +359,12 @@ class Plugins:
             for slot in claimants:
                 if slot.is_loadable and active is not None:
                     shadow(slot, active)
+        from pegboard._base.deprecations import warn_of
+
         for slot in reversed(self._active()):  # pluggy calls last what came first
             self.manager.register(slot.guard, slot.pack)
+            for options in slot.guard.options.values():
+                warn_of(options["specname"], user=f"the plugin {slot.record.label}: ")
         self.asks = bool(self.manager.hook.tools_from.get_hookimpls())
         self._check()
 

@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def _chat(arguments: list[str]) -> int:
+def _run_chat(arguments: list[str]) -> int:
     from pegboard_agent._chat import run
 
     return run(arguments)
@@ -81,4 +81,4 @@ def _chat(arguments: list[str]) -> int:
 @hookimpl
 def provide_commands() -> Iterable[Command]:
     """`pegboard chat`."""
-    return [Command("chat", "Talk to a model that has the toolkit's tools.", _chat)]
+    return [Command("chat", "Talk to a model that has the toolkit's tools.", _run_chat)]

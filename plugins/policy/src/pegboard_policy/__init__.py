@@ -45,7 +45,7 @@ _OUTERMOST: Final = -1_000_000
 """What other middleware answers, such as a cache, has been called as well."""
 
 
-def _limits(given: Mapping[str, Any] | None) -> tuple[LimitedTools, ...]:
+def _limited_tools(given: Mapping[str, Any] | None) -> tuple[LimitedTools, ...]:
     return tuple(limited(given))
 
 
@@ -74,7 +74,7 @@ class Policy:
 
     lock: PathLike | None = attrs.field(default=None, kw_only=True)
     permissions: PathLike | None = attrs.field(default=None, kw_only=True)
-    limits: tuple[LimitedTools, ...] = attrs.field(default=None, kw_only=True, converter=_limits)
+    limits: tuple[LimitedTools, ...] = attrs.field(default=None, kw_only=True, converter=_limited_tools)
     flow: tuple[FlowRule, ...] = attrs.field(default=(), kw_only=True, converter=_rules)
     history: Literal["memory", "journal"] = attrs.field(
         default="memory", kw_only=True, validator=attrs.validators.in_(("memory", "journal"))

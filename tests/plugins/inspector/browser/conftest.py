@@ -1,7 +1,5 @@
-"""A headless browser, and pages of an inspector in it."""
+"""Pages of an inspector in a headless browser."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,22 +8,9 @@ import pytest
 from pegboard import Toolkit
 from tests.plugins.inspector.program import board
 from tests.plugins.inspector.served import Client, served
+from tests.support.browser import browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium, or the one that Playwright has installed."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser (nox -s inspector)")
-    own = next(filter(None, map(shutil.which, BROWSERS)), None)
-    with api.sync_playwright() as playwright:
-        if own is None and not os.path.exists(playwright.chromium.executable_path):  # noqa: PTH110
-            pytest.skip("no Chromium is installed here: apt-get install chromium, or playwright install chromium")
-        # As root, as in a container, it refuses to start with a sandbox; the page is our own.
-        started = playwright.chromium.launch(executable_path=own, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
+__all__ = ["browser"]
 
 
 @pytest.fixture

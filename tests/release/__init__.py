@@ -1,0 +1,1 @@
+"""What `nox -s release` checks and writes."""
