@@ -11,17 +11,18 @@ import inspect
 import sys
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pegboard._arguments.decode import fast_decode, has_every_key
 from pegboard._base.effects import Io, Stage, StaleError, cancellation, pass_interrupt, tried
 from pegboard._base.jsonable import carried
+from pegboard._base.redaction import Redaction
 from pegboard._execution import stages
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._execution.ending import Ending
 from pegboard._execution.engine import Engine
 from pegboard._execution.run import Run, admitted, not_provided, refused
-from pegboard._execution.telemetry import DEBUG, ToolStats, log_call, logger
+from pegboard._execution.telemetry import DEBUG, INFO, ToolStats, log_call, logger
 from pegboard._injection.context import Scope
 from pegboard._model.call import CallerSession, Given, Runner, Unseen, new_call_id
 from pegboard._model.call import call_ids as _ids
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pegboard._execution.timers import TaskGuard
 
 
+_Begun: TypeAlias = tuple[CallerSession, float, bool]  # whose call it is, since when, and whether on a loop
 # What a call is given that brings nothing of its own.
 NOTHING_GIVEN: Final[Given] = ((), None, None, None)
 
@@ -66,7 +68,7 @@ class CallPath(Runner):
             else:
                 decoded, values = bound.read(sent)
         except BaseException as error:  # noqa: BLE001 - whatever a type's own class raises, the value does not fit
-            run = self._repaired(Run(session, bound, call_id, decoded, (), self, started, on_loop), error, sent, keys)
+            run = self._repaired(error, sent, decoded, keys, bound, call_id, (session, started, on_loop))
             if type(run) is not Run:
                 return run
             decoded, values = run.arguments, run.values
@@ -125,18 +127,22 @@ class CallPath(Runner):
         self._count(bound.stats, result)
         return result
 
-    def _count(self, stats: ToolStats, result: ToolResult) -> None:
-        """End a call of the straight road, which has no record and nothing to hide, as `Ending.of` ends a run."""
-        seconds = result.duration
-        stats.open -= 1
+    def _count(self, stats: ToolStats, result: ToolResult, redact: Redaction | None = None) -> None:
+        """End a call without a record: of the straight road, as `Ending.of` does, or refused, as `Ending.never`."""
+        seconds, level = result.duration, DEBUG
         stats.calls += 1
-        stats.seconds += seconds
-        stats.histogram[int(seconds * 1e6).bit_length()] += 1
+        if result.status is SUCCESS:
+            stats.open -= 1
+            stats.seconds += seconds
+            stats.histogram[int(seconds * 1e6).bit_length()] += 1
+        else:
+            level = INFO
+            stats.by_status[result.status] += 1
         ending = self.ending
         if ending.log is None and "logging" in sys.modules:
             ending.log = logger()  # a program may load `logging` late
-        if ending.log is not None and ending.log.isEnabledFor(DEBUG):
-            log_call(result)
+        if ending.log is not None and ending.log.isEnabledFor(level):
+            log_call(result, redact)
 
     # Beginning -------------------------------------------------------------------------------------------------
 
@@ -177,26 +183,31 @@ class CallPath(Runner):
 
             listen(run, listener)
 
-    def _repaired(self, run: Run, error: BaseException, sent: Any, keys: int) -> Run | ToolResult:
+    def _repaired(
+        self, error: BaseException, sent: Any, decoded: Any, keys: int, bound: BoundTool, call_id: str, begun: _Begun
+    ) -> Run | ToolResult:
         """A call whose arguments do not fit as they are: its run, if they do when they are repaired, else its result.
 
-        The run's arguments are what text with so many `keys` was decoded to, if it could be.
+        `decoded` is what text with so many `keys` was decoded to, if it could be.
         """
-        pass_interrupt(error)
-        engine, bound, decoded = self.engine, run.ready, run.arguments
+        if not isinstance(error, Exception):
+            pass_interrupt(error)
+        engine = self.engine
         if decoded is not None and not has_every_key(decoded, keys, sent):
             decoded = None  # a key came twice: it is read with more care
         if bound.permission is Permission.NEVER:
-            return self.ending.never(engine.results.not_permitted(run.called))
+            return self.ending.never(engine.results.not_permitted(Unseen(call_id, bound.name)))
         try:
             admission = admitted(engine, bound, sent, decoded=decoded)
         except BaseException as failure:  # noqa: BLE001 - a plugin's handlers are at work here
             pass_interrupt(failure)
-            return self.unavailable(bound.name, run.call_id, Unavailable.unusable(bound.name, failure))
+            return self.unavailable(bound.name, call_id, Unavailable.unusable(bound.name, failure))
         if admission.refusal is not None:
-            refusal = refused(engine, Unseen(run.call_id, bound.name, admission.notes), admission)
-            return self.ending.never(refusal, redact=bound.redact)
-        run.arguments, run.values = admission.arguments, admission.values
+            refusal = refused(engine, Unseen(call_id, bound.name, admission.notes), admission)
+            self._count(bound.stats, refusal, bound.redact)
+            return refusal
+        session, started, on_loop = begun
+        run = Run(session, bound, call_id, admission.arguments, admission.values, self, started, on_loop)
         if admission.notes:
             run.call.notes.extend(admission.notes)
         return run
