@@ -1,8 +1,8 @@
-"""Pegboard in one file: put tools on a board, show them to a model, run the calls that it sends back.
+"""Pegboard in one file: write tools, show them to a model, and run the calls that it sends back.
 
 Run it with `nox -s demo`, or with `python quickstart.py` wherever pegboard[all] is installed. No model is needed: the
-calls below are written down as a model would send them, and the agent at the end talks to a server on this machine that
-says what is written down for it. `--model NAME --base-url URL` lets it talk to a real one.
+calls below are what a model would send, and the agent talks to a server on this machine with prepared answers.
+`--model NAME --base-url URL` lets it talk to a real one.
 """
 
 import argparse
@@ -15,7 +15,19 @@ from pathlib import Path
 from typing import Annotated
 
 import pegboard
-from pegboard import Injected, Param, Secret, Tool, ToolCall, Toolkit, ToolResult, tool
+from pegboard import (
+    Approval,
+    ApprovalRequest,
+    Injected,
+    Param,
+    Secret,
+    Tool,
+    ToolCall,
+    Toolkit,
+    ToolResult,
+    ToolSchema,
+    tool,
+)
 from pegboard_agent import Agent, CallEnded, Final, Memory, Message, OpenAIChat
 from pegboard_testing import ScriptedServer
 
@@ -84,11 +96,19 @@ class User:
     address: str
 
 
-@tool
+@tool(requires_approval=True)
 def send_email(to: str, subject: str, api_key: str, sender: Injected[User]) -> str:
     """Send an email."""
     assert api_key, "the preset below fills this in"
     return f"Sent {subject!r} from {sender.address} to {to}"
+
+
+def approver(request: ApprovalRequest) -> bool | Approval:
+    """Decide about a call before it runs, in place of a person."""
+    print(f"approve {request.tool.name} to {request.arguments['to']}?")
+    if request.arguments["to"].endswith("@example.com"):
+        return True
+    return Approval.deny("Emails may go to example.com only.")
 
 
 # -- Now the program. --------------------------------------------------------------------------------------------------
@@ -99,19 +119,24 @@ async def main(model: OpenAIChat) -> None:
     page = readme()
     settings = {"documents": {"base_dir": str(page.parent)}, "files": {"base_dir": str(page.parent), "read_only": True}}
     # Toolkit() registers the tools of every installed pack; register() adds the program's own.
-    async with Toolkit(settings=settings, context=User("ada@example.com")) as toolkit:
+    async with Toolkit(settings=settings, context=User("ada@example.com"), approver=approver) as toolkit:
         toolkit.register(WeatherService(), Calculator(), cost_of)
         toolkit.register(send_email, presets={"api_key": Secret(os.environ.get("EMAIL_API_KEY", "made-up"))})
 
-        heading("The board: what is installed and what this program registered")
-        print_board(toolkit)
-        heading("What a model sees: name, description and JSON Schema of every tool")
-        print_schemas(toolkit)
+        heading("A bad call is a result, not an exception; it says what to correct")
+        show(await toolkit.call("get_forecast", {"town": "Beijing", "days": "three"}))
+        show(await toolkit.call("get_wether", {"city": "Beijing"}))
 
-        heading("What's the weather in Beijing? Also, what is 15 + 27?")
+        heading("Some calls need approval; the model sees neither the API key nor the sender")
+        show(await toolkit.call("send_email", {"to": "bob@example.com", "subject": "Lunch?"}))
+        show(await toolkit.call("send_email", {"to": "eve@elsewhere.example", "subject": "Lunch?"}))
+
+        await ask(model)
+
+        heading("The same two calls without an agent; both run at once")
         weather = ToolCall("call_1", "get_weather", '{"city": "Beijing"}')
         addition = ToolCall("call_2", "add", '{"a": 15, "b": 27}')
-        for result in await toolkit.call_many([weather, addition]):  # both at once
+        for result in await toolkit.call_many([weather, addition]):
             show(result)
 
         heading("JSON arguments arrive as dataclasses")
@@ -125,13 +150,6 @@ async def main(model: OpenAIChat) -> None:
         heading("Another pack reads documents (PDF, Office, HTML ...), part by part")
         show(await toolkit.call("document_read", {"path": page.name, "max_chars": 250}))
 
-        heading("The API key is a preset, the sender comes from the context; the model sees neither")
-        show(await toolkit.call("send_email", {"to": "bob@example.com", "subject": "Lunch?"}))
-
-        heading("A bad call is a result, not an exception; it says what to fix")
-        show(await toolkit.call("get_forecast", {"town": "Beijing", "days": "three"}))
-        show(await toolkit.call("get_wether", {"city": "Beijing"}))
-
         if "local_text_to_audio" in toolkit:
             heading("An engine of this machine speaks: a recording for the program, and no key is needed")
             spoken = await toolkit.call("local_text_to_audio", {"text": "Hello from Pegboard!"})
@@ -142,7 +160,11 @@ async def main(model: OpenAIChat) -> None:
         print(f"checked: {call.name} {dict(call.typed)} is {call.status}")
         show(await call.execute())
 
-    await ask(model)
+        heading("All tools: those that are installed and those that this program registered")
+        print_tools(toolkit)
+        heading("What a model sees of two of them")
+        for name in ("get_forecast", "send_email"):
+            print_schema(toolkit[name].schema())
 
 
 async def ask(model: OpenAIChat) -> None:
@@ -186,8 +208,8 @@ def heading(text: str) -> None:
     print(f"\n{text}\n{'-' * len(text)}")
 
 
-def print_board(toolkit: Toolkit) -> None:
-    """Print a table with a line for every tool, and what is wrong with the board, if anything is."""
+def print_tools(toolkit: Toolkit) -> None:
+    """Print a table with a line for every tool, and what is wrong, if anything is."""
     rows = [("TOOL", "PACK", "VERSION", "PARAMETERS")]
     rows += [(t.name, t.origin.distribution or "this program", t.origin.version or "-", parameters(t)) for t in toolkit]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -203,11 +225,10 @@ def parameters(tool: Tool) -> str:
     return textwrap.shorten(names, 48, placeholder=" ...")
 
 
-def print_schemas(toolkit: Toolkit) -> None:
-    """Print each tool as it is described to a model."""
-    for schema in toolkit.schemas():
-        for line in f"{schema.name}: {schema.description}\n{layout(schema.parameters)}".splitlines():
-            print(textwrap.fill(line, 100, subsequent_indent=" " * 8))
+def print_schema(schema: ToolSchema) -> None:
+    """Print a tool as it is described to a model."""
+    for line in f"{schema.name}: {schema.description}\n{layout(schema.parameters)}".splitlines():
+        print(textwrap.fill(line, 100, subsequent_indent=" " * 8))
 
 
 def layout(schema: object, indent: str = "    ") -> str:

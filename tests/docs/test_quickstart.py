@@ -56,19 +56,27 @@ def test_bad_call_tells_what_to_fix(output: str) -> None:
     assert 'days: expected integer >= 1 and <= 14, got string "three"' in output
 
 
-def test_ends_with_an_agent_that_answers_the_question_of_the_seeds(output: str) -> None:
-    talk = output.rpartition("An agent asks a scripted model and answers")[2]
+def test_an_agent_answers_the_question_of_the_seeds(output: str) -> None:
+    talk = output.partition("An agent asks a scripted model and answers")[2].partition("\n\n")[0]
     assert "Question: What's the weather in Beijing? Also, what is 15 + 27?\n" in talk
     assert "get_weather: success\n    Weather in Beijing: Sunny, 25°C\n" in talk
     assert "add: success\n    42.0\n" in talk
-    assert talk.endswith("Answer: It is sunny in Beijing, 25°C, and 15 + 27 is 42.\n")
+    assert talk.endswith("Answer: It is sunny in Beijing, 25°C, and 15 + 27 is 42.")
 
 
 def test_asks_a_model_that_is_named(tmp_path: Path) -> None:
     with ScriptedServer("A real answer.") as server:
         output = run(QUICKSTART, tmp_path, "--model", "qwen", "--base-url", server.url)
-    assert output.endswith("Answer: A real answer.\n")
+    assert "Answer: A real answer.\n" in output
     assert server.requests[0]["model"] == "qwen"
+
+
+def test_begins_with_what_a_model_can_correct_and_what_a_person_decides(output: str) -> None:
+    begin = output.partition("An agent asks")[0]
+    assert "get_forecast: invalid\n    Error: invalid arguments:\n    city: missing (required string)\n" in begin
+    assert "approve send_email to bob@example.com?\nsend_email: success\n" in begin
+    assert "send_email: denied\n    Error: send_email was not run: Emails may go to example.com only.\n" in begin
+    assert output.rpartition("What a model sees of two of them")[2].count('"properties"') == 2
 
 
 def test_prints_no_secret(output: str) -> None:
