@@ -109,10 +109,17 @@ def demo(session: nox.Session) -> None:
     session.run("python", str(EXAMPLES / "quickstart.py"), *session.posargs)
 
 
+# With all cases of tests that have many: `tests` runs some of each, by chance the same ones every time.
+EVERY_CASE = ("-m", "not slow and not network and not ray and not real_model")
+
+
 def run_tests(session: nox.Session) -> None:
-    """Run the tests, in several processes; arguments after `--` go to pytest (`-n 0` keeps to one)."""
+    """Run the tests, in several processes; arguments after `--` go to pytest (`-n 0` keeps to one).
+
+    Of a test with many cases `tests` runs some, the sessions of one Python (`tests-3.13`) run all.
+    """
     session.install(*editable(*LIGHT), *group("test"))
-    pytest(session, *IN_PARALLEL, *session.posargs)
+    pytest(session, *IN_PARALLEL, *(() if session.name == "tests" else EVERY_CASE), *session.posargs)
 
 
 # `tests` takes the interpreter that runs nox, so that it needs no other; the others are asked for by name.
@@ -278,7 +285,7 @@ def lowest(session: nox.Session) -> None:
     if session.venv_backend != "uv":
         session.error('only uv can resolve to the lowest versions: pip install "nox[uv]"')
     session.install("--resolution", "lowest-direct", *editable(*LIGHT), *group("test"))
-    pytest(session, *IN_PARALLEL, *session.posargs)
+    pytest(session, *IN_PARALLEL, *EVERY_CASE, *session.posargs)
 
 
 @nox.session

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import settings
@@ -36,6 +37,25 @@ def pytest_collection(session: pytest.Session) -> None:
     for path in sorted(folder.rglob("test_*.py"))[share]:
         with suppress(Exception, pytest.skip.Exception):  # Told when it is collected.
             import_module(".".join(path.relative_to(folder.parent).with_suffix("").parts))
+
+
+# The test line runs so many cases of each test, CI's other sessions all of them.
+MOST_CASES = 8
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark all but some cases of a test as `further`, where all tests are run: by chance, the same ones every time."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.nodeid.endswith("]") and item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, found in cases.items():
+        chosen = set(Random(name).sample(range(len(found)), min(MOST_CASES, len(found))))
+        for item in (item for at, item in enumerate(found) if at not in chosen):
+            item.add_marker("further")
 
 
 def pytest_collection_finish() -> None:

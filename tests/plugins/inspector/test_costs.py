@@ -10,6 +10,7 @@ import pytest
 from pegboard import Dialect, Tool, Toolkit, hookimpl
 from tests.plugins.inspector.served import Client, served
 from tests.support.board_tools import named
+from tests.support.thinning import first
 
 pytest.importorskip("pegboard_dialects")
 
@@ -37,7 +38,7 @@ def changes(cost: Any) -> list[tuple[str, str, str]]:
 
 
 class TestCosts:
-    @pytest.mark.parametrize("dialect", PROVIDERS)
+    @pytest.mark.parametrize("dialect", first(2, PROVIDERS))
     def test_nothing_where_nothing_has_changed(self, dialect: str) -> None:
         with program() as toolkit, served(toolkit) as client:
             toolkit.register(named("before_the_page"))
@@ -45,7 +46,7 @@ class TestCosts:
             toolkit.set_permission("first", "prompt")  # a change of the board, and none of the tools
             assert client.get(f"costs/{dialect}") is None
 
-    @pytest.mark.parametrize("dialect", PROVIDERS)
+    @pytest.mark.parametrize("dialect", first(2, PROVIDERS))
     def test_what_comes_later_costs_nothing(self, dialect: str) -> None:
         with program() as toolkit, served(toolkit) as client:
             opened(client).post("groups", name="archive", active=True)

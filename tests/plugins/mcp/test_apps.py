@@ -23,6 +23,7 @@ from pegboard_mcp import McpServer, mcp_server
 from tests.plugins.mcp import library_board
 from tests.plugins.mcp.library_board import CLOCK, PAGE
 from tests.plugins.mcp.over_http import serving
+from tests.support.thinning import first
 from tests.support.warm import warm_python
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -97,7 +98,7 @@ def test_pages_are_read_at_the_server_that_names_them(mode: str) -> None:
 
 
 @both_eras
-@pytest.mark.parametrize("how", ["stdio", "http"])
+@pytest.mark.parametrize("how", first(1, ["stdio", "http"]))
 def test_pages_of_the_board_itself(how: str, mode: Any, tmp_path: Path) -> None:
     async def read(client: Client) -> None:
         tools = {each.name: each.meta or {} for each in (await client.list_tools()).tools}

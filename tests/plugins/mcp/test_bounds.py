@@ -140,6 +140,7 @@ def test_lines_without_end(flood: str) -> None:
 
 
 @pytest.mark.parametrize("kind", first(1, ["stdio", "http"]))
+@pytest.mark.slow
 def test_a_flood_is_a_problem_until_the_tools_are_fetched_again(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pegboard_mcp._wire.unrequested.AT_ONCE", 1_000)
     monkeypatch.setattr("pegboard_mcp._wire.unrequested.A_SECOND", 0)
@@ -231,6 +232,7 @@ def test_a_list_without_end_stops_where_enough_is_known() -> None:
         assert many.stderr().count("p") == 2
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_too_long_is_that_calls_problem() -> None:
     script = """
 for request in requests():

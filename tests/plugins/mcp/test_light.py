@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.interpreters import printed
 
 
@@ -17,6 +19,7 @@ def test_loading_the_plugin_does_not_import_the_sdk() -> None:
     printed(code)
 
 
+@pytest.mark.slow
 def test_the_time_for_loading_the_sdk_is_not_the_server_s() -> None:
     code = f"""
 import sys, time

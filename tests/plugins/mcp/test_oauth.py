@@ -302,6 +302,7 @@ class TestStepUp:
         assert len(opened) == 3
 
     @pytest.mark.skipif(not hasattr(oauth2, "waiting_on_a_person"), reason="this release of the SDK stops no clock")
+    @pytest.mark.slow
     def test_the_time_of_the_user_is_not_the_call_s(self, mode: str, guarded: str, opened: list[str]) -> None:
         def slow(url: str) -> None:
             time.sleep(2.5)

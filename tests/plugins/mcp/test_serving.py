@@ -100,6 +100,7 @@ class TestStdio:
 class TestHttp:
     @pytest.mark.usefixtures("nothing_left")
     @both_eras
+    @pytest.mark.slow
     def test_serves_both_eras(self, mode: str) -> None:
         with over_http() as (process, url), Toolkit(plugins=()) as toolkit:
             toolkit.register(McpServer.http(url, mode=mode))

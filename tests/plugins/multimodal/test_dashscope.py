@@ -251,7 +251,7 @@ class TestJobs:
         assert dashscope.paths["GET /api/v1/tasks/job-1"] == 8
 
     @each_job
-    @pytest.mark.parametrize("max_attempts", [1, 3])
+    @pytest.mark.parametrize("max_attempts", [pytest.param(1, marks=pytest.mark.slow), 3])
     def test_timeout_ends_it_once(
         self, dashscope: DashScopeServer, toolkit: Toolkit, tool: str, max_attempts: int
     ) -> None:

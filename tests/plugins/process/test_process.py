@@ -661,6 +661,7 @@ def within_toolkit(a: int, toolkit: Toolkit | None = None) -> None:
     """Take a toolkit."""
 
 
+@pytest.mark.slow
 def test_a_call_finds_its_process_as_the_one_before_it_did(tmp_path: Path) -> None:
     with Toolkit(plugins=["process"], settings={"process": {"processes": 1}}) as toolkit:
         toolkit.register(laborers.leave_traces, laborers.find_traces)

@@ -148,6 +148,7 @@ def test_eight_swappers_get_nothing_out(
 
 
 @pytest.mark.parametrize("sandbox", first(1, ["landlock", "bubblewrap"]))
+@pytest.mark.slow
 def test_fifteen_commands_get_nothing_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str) -> None:
     assert_nothing_got_out(tmp_path, monkeypatch, sandbox, 60, enough=15)
 

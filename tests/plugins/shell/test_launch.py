@@ -87,6 +87,7 @@ class TestDirect:
         assert (outcome.stdout.text(), outcome.stderr.text()) == ("out\n", "err\n")
         assert os.waitstatus_to_exitcode(outcome.status or 0) == 7
 
+    @pytest.mark.slow
     def test_is_ended_with_its_group(self, tmp_path: Path) -> None:
         seconds = unique_seconds()
         script = f"trap '' TERM; echo up; sleep {seconds} & sleep {seconds}"

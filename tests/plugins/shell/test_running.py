@@ -213,6 +213,7 @@ class TestCancellation:
         assert result.data["left_running"] == 1  # that is unknown
         assert gone(seconds)
 
+    @pytest.mark.slow
     def test_supervisor_that_is_stopped(self, unconfined: ShellTools, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(running, "_PATIENCE", 0.4)
         seconds = unique_seconds()
