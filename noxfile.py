@@ -285,7 +285,7 @@ def lowest(session: nox.Session) -> None:
     if session.venv_backend != "uv":
         session.error('only uv can resolve to the lowest versions: pip install "nox[uv]"')
     session.install("--resolution", "lowest-direct", *editable(*LIGHT), *group("test"))
-    pytest(session, *IN_PARALLEL, *EVERY_CASE, *session.posargs)
+    pytest(session, *IN_PARALLEL, *session.posargs)
 
 
 @nox.session
