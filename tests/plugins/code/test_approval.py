@@ -128,14 +128,12 @@ class TestWholeProgram:
 
 
 def test_an_agent_parks_until_a_person_has_approved_the_program() -> None:
-    from pegboard_agent import Agent, OpenAIChat
-    from pegboard_testing import ScriptedServer
-
+    agents, testing = pytest.importorskip("pegboard_agent"), pytest.importorskip("pegboard_testing")
     tools, approver = Tools(), Approver(Suspend("a person has to decide"))
     replies = [("run_code", {"code": TWO}), "Sent."]
-    with coded(tools, approver, approve="program") as toolkit, ScriptedServer(*replies) as server:
-        model = OpenAIChat("scripted", base_url=server.url, api_key="none")
-        agent = Agent("clerk", model, toolkit.view(include="run_code"))
+    with coded(tools, approver, approve="program") as toolkit, testing.ScriptedServer(*replies) as server:
+        model = agents.OpenAIChat("scripted", base_url=server.url, api_key="none")
+        agent = agents.Agent("clerk", model, toolkit.view(include="run_code"))
         assert len(agent.call_sync("Write to both.").parked) == 1
         assert tools.sent == []
         approver.answer = True
