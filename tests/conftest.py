@@ -14,6 +14,9 @@ import pytest
 from hypothesis import settings
 
 from pegboard._execution.bound import BoundTool
+from tests.support.browser import browser
+
+__all__ = ["browser"]  # one for all: a process drives one at a time
 
 # How long an example takes says more about a shared machine than about the code. Some examples find what a change
 # breaks as a rule; `nox -s slow` runs the same tests with as many as hypothesis recommends.

@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import browser
 from tests.workspace.project import ROOT
-
-__all__ = ["browser"]
 
 
 class Quiet(SimpleHTTPRequestHandler):

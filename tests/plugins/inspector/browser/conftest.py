@@ -8,9 +8,6 @@ import pytest
 from pegboard import Toolkit
 from tests.plugins.inspector.program import board
 from tests.plugins.inspector.served import Client, served
-from tests.support.browser import browser
-
-__all__ = ["browser"]
 
 
 @pytest.fixture
