@@ -61,6 +61,25 @@ def test_several_entry_points_of_one_distribution(site: Site) -> None:
     ]
 
 
+def test_files_that_did_not_change_are_not_read_again(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.add("dice")
+    before = discover()
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("read again"))
+    assert discover() == before
+    assert names(before) == ["dice"]
+
+
+@pytest.mark.parametrize(("file", "old", "new"), [("METADATA", "1.2", "1.30"), ("entry_points.txt", "dice", "cards")])
+def test_files_that_changed_are_read_again(site: Site, file: str, old: str, new: str) -> None:
+    site.add("dice", version="1.2")
+    before = discover()
+    (path,) = site.path.glob(f"*.dist-info/{file}")
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    (found,) = discover().found
+    assert new in (found.name, found.version)
+    assert discover() != before
+
+
 class TestThirdParties:
     """Broken third-party distributions must not matter."""
 

@@ -19,6 +19,8 @@ from pegboard import (
     ToolCall,
     Toolkit,
     ToolSchema,
+    TypeHandler,
+    TypePlan,
     tool,
 )
 from tests.support.interpreters import printed_under_two_hash_seeds
@@ -505,3 +507,27 @@ print(json.dumps(shown))
 def test_deterministic_across_processes_and_hash_seeds() -> None:
     shown = printed_under_two_hash_seeds(SCRIPT)
     assert [each[0] for each in json.loads(shown)][-2:] == ["f", "g"]
+
+
+def test_the_type_of_results_is_read_on_first_use() -> None:
+    class Answer:
+        """What a tool gives."""
+
+    read: list[Any] = []
+
+    def plan(annotation: Any, types: Any) -> TypePlan:
+        read.append(annotation)
+        return TypePlan({"type": "string"}, lambda value: Answer(), lambda value: "answer")
+
+    def give() -> Answer:
+        """Give an answer."""
+        return Answer()
+
+    with Toolkit(plugins=()) as toolkit:
+        toolkit.register_type(TypeHandler(Answer, plan))
+        toolkit.register(give)
+        assert read == []
+        assert toolkit["give"].json_schema(of="returns")["type"] == "string"
+        assert read == [Answer]
+        assert toolkit.call_sync("give").text == "answer"
+        assert read == [Answer]

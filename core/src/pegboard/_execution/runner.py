@@ -190,7 +190,7 @@ class CallPath(Runner):
 
         `decoded` is what text with so many `keys` was decoded to, if it could be.
         """
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception):  # no other can be a Ctrl-C
             pass_interrupt(error)
         engine = self.engine
         if decoded is not None and not has_every_key(decoded, keys, sent):
