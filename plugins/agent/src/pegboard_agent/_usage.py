@@ -21,7 +21,7 @@ class Usage:
         requests: Requests to a model; all attempts of one count once.
         input_tokens: Tokens of input, cached ones included.
         output_tokens: Tokens of output, those of reasoning included.
-        cached_tokens: Tokens of input that were read from the provider's cache.
+        cached_tokens: Tokens of the input that were read from the provider's cache.
         cache_written_tokens: Tokens of input that were written into it.
         reasoning_tokens: Tokens of reasoning.
     """
@@ -30,7 +30,6 @@ class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
-    """Tokens of the input that were in the server's cache."""
     cache_written_tokens: int | None = None
     reasoning_tokens: int | None = None
 

@@ -14,7 +14,7 @@ class Loss(NamedTuple):
 
     Args:
         tool: Name of the tool.
-        path: Where the part is in the schema.
+        path: Where the part is in the parameters: `days`, `filter.tags[]`; empty for the tool itself.
         keyword: Its schema keyword.
         what: What becomes of it.
         severity: `"info"`: the description holds it. `"warning"`: the provider accepts more than the tool, or other
@@ -24,7 +24,6 @@ class Loss(NamedTuple):
 
     tool: str
     path: str
-    """The place in the parameters: `days`, `filter.tags[]`; empty for the tool itself."""
     keyword: str
     what: str
     severity: Severity

@@ -38,8 +38,8 @@ class Settings:
     """The section `journal` of the settings. With a `url`, or with a `cassette` and a `mode`, the journal is on.
 
     Args:
-        url: Where calls are recorded, such as `sqlite:///calls.db`; masked wherever settings are shown. None records
-            nothing.
+        url: Where calls are recorded: `sqlite:///calls.db`, `sqlite:////absolute/calls.db` or `postgresql://...`;
+            masked wherever settings are shown. None records nothing.
         content: What is kept of arguments and results: `"digest"` (SHA-256), `"keyed"` (HMAC with `key`), `"redacted"`
             (JSON text without secrets) or `"none"`.
         key: Key of `"keyed"`.
@@ -47,31 +47,22 @@ class Settings:
         cassette: File of recorded calls.
         cache: Seconds that answers are kept, by patterns of tools' names.
         cache_scope: Who shares kept answers: the calls of a `"session"`, or of the whole `"board"`.
-        once: Tools that run once for each key. Needs a `url`.
-        retain: How long rows are kept, such as `90d` or `12h`. None for ever.
-        on_failure: What becomes of tools with an effect while the journal cannot be written: `"refuse"` or `"run"`.
+        once: Patterns of the names of tools that run once for each key. Needs a `url`.
+        retain: How long rows are kept: a number of days or hours, such as `90d` or `12h`. None for ever.
+        on_failure: What becomes of a tool with an effect while the journal cannot be written: `"refuse"`, or `"run"`
+            without a record.
     """
 
     url: str | None = attrs.field(default=None, repr=False, metadata={"secret": True})
-    """Where calls are recorded: `sqlite:///calls.db`, `sqlite:////absolute/calls.db` or `postgresql://...`."""
     content: Literal["digest", "keyed", "redacted", "none"] = "digest"
-    """What is kept of arguments and results: a SHA-256, an HMAC, all of them without secrets, or nothing."""
     key: str | None = attrs.field(default=None, repr=False, metadata={"secret": True})
-    """The key of the HMAC."""
     mode: Literal["off", "record", "replay", "strict"] = "off"
-    """What the cassette does."""
     cassette: Path | None = None
-    """The file of recorded calls."""
     cache: Mapping[str, float] = attrs.field(factory=dict)
-    """For how many seconds answers are kept, by patterns of tools' names."""
     cache_scope: Literal["session", "board"] = "session"
-    """Who shares a kept answer: calls of one session, or all calls of the toolkit."""
     once: tuple[str, ...] = ()
-    """Patterns of the names of tools that run once for each key."""
     retain: str | None = attrs.field(default=None, validator=_is_age)
-    """For how long rows are kept: a number of days or hours, such as `90d` or `12h`; for ever without it."""
     on_failure: Literal["refuse", "run"] = "refuse"
-    """Whether a tool with an effect is refused while the journal cannot be written, or runs without a record."""
 
     def __attrs_post_init__(self) -> None:
         if self.content == "keyed" and not self.key:

@@ -135,20 +135,19 @@ class Settings:
     """The section `mcp` of the settings: servers whose tools every toolkit gets, and what is served beside tools.
 
     Args:
-        servers: Servers by name, as in an `mcpServers` file.
-        config: Path of an `mcpServers` file with more of them. None for none.
-        resources: What `pegboard serve` lets clients read, by URI.
+        servers: By name: `command`, `args`, `env`, `cwd` or `url`, `type`, `headers`, as in an `mcpServers` file, and
+            the terms of the registration.
+        config: Path of an `mcpServers` file, whose servers are offered too; `servers` may say terms for them. None for
+            none.
+        resources: What `pegboard serve` lets clients read, by URI: `text`, `path` or `function`, and `media_type` and
+            `meta`.
         prompts: Functions that are prompts of `pegboard serve`, as `MODULE:NAME`.
     """
 
     servers: dict[str, Any] = attrs.field(factory=dict, converter=_named)
-    """By name: `command`, `args`, `env`, `cwd` or `url`, `type`, `headers`, and the terms of the registration."""
     config: str | None = None
-    """An `mcpServers` file, whose servers are offered too; `servers` may say terms for them."""
     resources: dict[str, Any] = attrs.field(factory=dict, converter=_resources)
-    """What `pegboard serve` lets clients read, by URI: `text`, `path` or `function`, and `media_type` and `meta`."""
     prompts: list[str] = attrs.field(factory=list)
-    """Functions that are prompts of `pegboard serve`, as `MODULE:NAME`."""
 
     def __attrs_post_init__(self) -> None:
         self.entries()

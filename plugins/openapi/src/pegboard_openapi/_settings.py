@@ -128,11 +128,11 @@ class Settings:
     """The section `openapi` of the settings: APIs whose operations every toolkit gets.
 
     Args:
-        apis: Parameters of `OpenApi` by the name of the API.
+        apis: By name of the API: the parameters of `OpenApi` (`document`, `base_url`, credentials, what is selected)
+            and the terms of the registration.
     """
 
     apis: dict[str, Any] = attrs.field(factory=dict, converter=_named)
-    """By name: `document`, `base_url`, credentials, what is selected, and the terms of the registration."""
 
 
 def offers(settings: Settings) -> Iterator[Any]:

@@ -21,23 +21,19 @@ class Settings:
     """The section `policy` of the settings: files, limits and flow rules that tools are held to.
 
     Args:
-        lock: Lock file that tools are held to. None for none.
+        lock: File of `pegboard lock`: only tools that are as it has them are offered and called. None for none.
         permissions: File that permissions are kept in. None for none.
-        limits: How many calls may begin, by patterns of names.
-        flow: `"trifecta"`, or a list of rules.
-        history: Where it is known what a session has called: `"memory"` or `"journal"`.
+        limits: How many calls may begin, by patterns of tools' names.
+        flow: What may follow once a session has called certain tools: `"trifecta"`, or a list of rules.
+        history: Where it is known what a session has called: `"memory"` (this process alone) or `"journal"` (several
+            processes).
     """
 
     lock: Path | None = None
-    """A file of `pegboard lock`: only tools that are as it has them are offered and called."""
     permissions: Path | None = None
-    """A file that permissions are kept in."""
     limits: Mapping[str, Any] = attrs.field(factory=dict)
-    """How many calls may begin, by patterns of tools' names."""
     flow: Any = ()
-    """What may follow once a session has called certain tools: rules, or `"trifecta"`."""
     history: Literal["memory", "journal"] = "memory"
-    """Where it is known what a session has called: in this process alone, or in the journal of several."""
 
     def __attrs_post_init__(self) -> None:
         try:

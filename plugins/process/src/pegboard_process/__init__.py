@@ -40,23 +40,16 @@ class Settings:
 
     Args:
         processes: Most processes at once. None: as many as the machine has CPUs, two at least.
-        keep_warm: Seconds that an idle process is kept for the next call; 0 gives each call a process of its own. None
-            keeps it as long as the toolkit is open.
-        grace: Seconds in which a tool that takes its token, or yields, may end by itself.
+        keep_warm: Seconds that an idle process is kept for the next call; 0 gives each call a process of its own, so
+            that nothing that a tool leaves in one meets another call. None keeps it as long as the toolkit is open.
+        grace: Seconds in which a tool that takes its token, or yields, may end by itself. Then it is killed.
         patience: Seconds that a process may take until it is ready, and again until it has imported what the job needs.
     """
 
     processes: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
-    """How many may run at once; None for as many as the machine has CPUs, two at least."""
     keep_warm: float | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(0)))
-    """Seconds that an idle process is kept for the next call; None for as long as the toolkit is open.
-
-    0 for none: then each call has a process of its own, and nothing that a tool leaves in one meets another call.
-    """
     grace: float = attrs.field(default=0.5, validator=attrs.validators.ge(0))
-    """Seconds in which a tool that takes its token, or yields, may end by itself. Then it is killed."""
     patience: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
-    """Seconds that a process may take until it is ready, and again until it has imported what a job needs."""
 
 
 @hookimpl

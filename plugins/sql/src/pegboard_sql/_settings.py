@@ -38,6 +38,4 @@ class Settings:
     """
 
     timeout: float = attrs.field(default=TIMEOUT, validator=attrs.validators.gt(0))
-    """Seconds that a call may take."""
     databases: dict[str, Any] = attrs.field(factory=dict, converter=_databases, repr=False, metadata={"secret": True})
-    """By name: a URL, or a table with `url`, `tables` and `write`."""

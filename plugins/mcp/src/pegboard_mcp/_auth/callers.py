@@ -33,21 +33,18 @@ class Caller:
     """Who called: a tool asks for it by type, `def pay(amount: int, caller: Injected[Caller])`.
 
     Args:
-        subject: For whom the client acts. None without a token, and over stdio.
-        client: The client. None without a token, and over stdio.
+        subject: For whom the client acts: the subject of the token. None without a token, and over stdio.
+        client: The program that the token was given to. None without a token, and over stdio.
         scopes: Scopes of the token.
         headers: Headers of the request that the program named, in lower case.
-        claims: Claims of the token.
+        claims: Further claims, from the verifier of the token.
     """
 
     subject: str | None = None
-    """The subject of the token."""
     client: str | None = None
-    """The program that the token was given to."""
     scopes: tuple[str, ...] = field(default=(), converter=_scopes)
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     claims: Mapping[str, Any] = field(factory=dict, repr=False)
-    """Further claims, from the verifier of the token."""
 
     @property
     def key(self) -> tuple[Any, ...] | None:
