@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pegboard import Status
+from pegboard import Status, Toolkit
 from tests.plugins.code.desk import Tools, coded, ran
 
 SECONDS = 2.0
@@ -141,6 +141,16 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+def seconds(toolkit: Toolkit, name: str) -> float:
+    """How long a bomb runs; it ends with a result of no great size."""
+    began = time.monotonic()
+    result = ran(toolkit, BOMBS[name])
+    took = time.monotonic() - began
+    assert result.status in (Status.SUCCESS, Status.ERROR, Status.INVALID, Status.TIMEOUT), name
+    assert len(result.text) < 10_000_000, name
+    return took
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
 def test_bombs_end_in_time_and_cost_the_host_little(check: bool) -> None:
@@ -148,15 +158,9 @@ def test_bombs_end_in_time_and_cost_the_host_little(check: bool) -> None:
     with coded(tools, timeout=SECONDS, check=check) as toolkit:
         ran(toolkit, "1")
         before = peak()
-        late = {}
-        for name, code in BOMBS.items():
-            began = time.monotonic()
-            result = ran(toolkit, code)
-            took = time.monotonic() - began
-            if took > SECONDS + 1:
-                late[name] = took
-            assert result.status in (Status.SUCCESS, Status.ERROR, Status.INVALID, Status.TIMEOUT), name
-            assert len(result.text) < 10_000_000, name
+        late = {name: took for name in BOMBS if (took := seconds(toolkit, name)) > SECONDS + 1}
+        # The processors of a machine that does other things too may be away for seconds: then it is late once.
+        late = {name: took for name in late if (took := seconds(toolkit, name)) > SECONDS + 1}
         assert late == {}
         assert peak() - before < MEGABYTES
         assert ran(toolkit, "1 + 1").data == 2

@@ -220,7 +220,7 @@ class TestLostConnections:
         with board("stdio", tmp_path) as toolkit:
             result = toolkit.call_sync("crashes", {"text": "hello"})
             assert result.error is not None
-            assert (result.status, result.error.kind) == (Status.ERROR, "connection_lost")
+            assert (result.status, result.error.kind) == (Status.ERROR, "task_lost")
             assert toolkit.call_sync("never_task", {"text": "hello"}).text == "hello, at once"
 
     @pytest.mark.slow
@@ -255,7 +255,7 @@ class TestLostConnections:
             with started(command):
                 result = within(lambda: call.result(60.0))
         assert result.error is not None
-        assert (result.status, result.error.kind) == (Status.ERROR, "connection_lost")
+        assert (result.status, result.error.kind) == (Status.ERROR, "task_lost")
 
 
 class TestServed:

@@ -71,12 +71,21 @@ class _Task:
 
     async def result(self, limit: asyncio.Timeout) -> Any:
         """The result, once there is one."""
+        from mcp import MCPError
+        from mcp_types import INVALID_PARAMS
+
         from pegboard_mcp._wire.tasks import GetTask, Named, TaskState
 
         while True:
             await self._report()
             await asyncio.sleep(_pause(self._state.poll_interval_ms))
-            self._state = await self._sent(GetTask(params=Named(task_id=self._id)), TaskState)
+            try:
+                self._state = await self._sent(GetTask(params=Named(task_id=self._id)), TaskState)
+            except MCPError as error:
+                if error.code != INVALID_PARAMS:
+                    raise
+                message = "it does not know the task any more, as after a restart; it may have run, and is not repeated"
+                raise TaskEndedError("task_lost", message) from error
             match self._state.status:
                 case "completed":
                     return _result(self._state.result)
@@ -100,10 +109,10 @@ class _Task:
     async def _sent(self, request: Any, kind: Any) -> Any:
         """The answer to a request. A lost connection is opened again, and it is sent anew: the task goes on meanwhile.
 
-        Raises MCPError as for a lost connection where the server does not return, or does not know the task then.
+        Raises MCPError as for a lost connection where the server does not return.
         """
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
+        from mcp_types import CONNECTION_CLOSED
 
         clock = asyncio.get_running_loop().time
         lost, pause = 0.0, POLL / 2
@@ -111,11 +120,10 @@ class _Task:
             try:
                 return await self._link.request(request, kind)
             except (UnreachableError, RuntimeError, MCPError) as error:
-                code = getattr(error, "code", CONNECTION_CLOSED)
-                if code != CONNECTION_CLOSED and not (lost and code == INVALID_PARAMS):
+                if getattr(error, "code", CONNECTION_CLOSED) != CONNECTION_CLOSED:
                     raise
                 lost = lost or clock()
-                if code == INVALID_PARAMS or clock() - lost > RETURNS:
+                if clock() - lost > RETURNS:
                     raise MCPError(CONNECTION_CLOSED, f"the task is lost: {error}") from error
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST)
