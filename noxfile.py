@@ -189,7 +189,7 @@ def docs(session: nox.Session) -> None:
     core = nox.project.load_toml(ROOT / "core" / "pyproject.toml")["project"]
     shown = {
         "PEGBOARD_SITE_NAME": f"Pegboard {core['version']}",
-        "PEGBOARD_REPOSITORY": core.get("urls", {}).get("Repository", ""),
+        "PEGBOARD_REPOSITORY": str(session.run("python", "-m", "tests.docs.repository", silent=True)).strip(),
     }
     command = ("zensical", "build", "--strict", "--clean", "--config-file", str(Path("docs", "mkdocs.yml")))
     session.run(*command, env=shown)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.docs.llms import settings
+from tests.docs.repository import page_of
 from tests.workspace.project import ROOT
 
 DOCS = ROOT / "docs"
@@ -35,3 +36,19 @@ def test_version_and_repository_come_with_the_build() -> None:
     named = re.findall(r"^(site_name|repo_url): !ENV \[(\w+), ", text, re.MULTILINE)
     assert [setting for setting, _ in named] == ["site_name", "repo_url"]
     assert all(f'"{variable}": ' in build for _, variable in named)
+
+
+@pytest.mark.parametrize(
+    ("remote", "page"),
+    [
+        ("https://forge.example/tools/pegboard.git", "https://forge.example/tools/pegboard"),
+        ("https://robot:token@forge.example/tools/pegboard.git\n", "https://forge.example/tools/pegboard"),
+        ("git@forge.example:tools/pegboard.git", "https://forge.example/tools/pegboard"),
+        ("ssh://git@forge.example:2222/tools/pegboard", "https://forge.example/tools/pegboard"),
+        ("/srv/git/pegboard.git", ""),
+        ("http://robot:token@forge.example/pegboard", ""),
+        ("", ""),
+    ],
+)
+def test_the_repository_is_where_the_checkout_is_from(remote: str, page: str) -> None:
+    assert page_of(remote) == page
