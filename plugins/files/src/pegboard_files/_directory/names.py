@@ -92,6 +92,18 @@ def _one_name(pattern: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate(pattern)).match
 
 
+@functools.lru_cache(maxsize=64)  # most folders have the same patterns, and a toolkit has several folders
+def _read(patterns: tuple[str, ...]) -> tuple[Callable[[str], object] | None, tuple[Glob, ...]]:
+    """What matches a denied name, and globs for the patterns of more than a name. Raises as `Glob.of` does."""
+    spelled = [_spelled(pattern).removesuffix("/**") for pattern in patterns]
+    for pattern in spelled:
+        Glob.of(pattern)
+    # Most patterns match one name, and a search compares them with every file.
+    simple = [fnmatch.translate(pattern) for pattern in spelled if "/" not in pattern]
+    globs = (Glob.of(p if p.startswith(("/", "**/")) else f"**/{p}") for p in spelled if "/" in p)
+    return re.compile("|".join(simple)).match if simple else None, tuple(globs)
+
+
 class Denied:
     """Denied paths: those that a pattern matches, in any directory, and everything beneath them.
 
@@ -101,13 +113,7 @@ class Denied:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self.patterns = tuple(patterns)
-        spelled = [_spelled(pattern).removesuffix("/**") for pattern in self.patterns]
-        # Most patterns match one name, and a search compares them with every file.
-        for pattern in spelled:
-            Glob.of(pattern)
-        simple = [fnmatch.translate(pattern) for pattern in spelled if "/" not in pattern]
-        self._name = re.compile("|".join(simple)).match if simple else None
-        self._globs = [Glob.of(p if p.startswith(("/", "**/")) else f"**/{p}") for p in spelled if "/" in p]
+        self._name, self._globs = _read(self.patterns)
 
     def __contains__(self, path: str) -> bool:
         if path == ".":
