@@ -43,7 +43,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 # The test line runs so many cases of each test, CI's other sessions all of them.
-MOST_CASES = 8
+MOST_CASES = 4
 
 
 @pytest.hookimpl(tryfirst=True)

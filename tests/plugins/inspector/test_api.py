@@ -389,9 +389,9 @@ class TestWhileItRuns:
             held = client.call("blocks")
             assert ready.wait(PATIENCE)
             other = client.call("blocks")
-            told = next(news["held"] for news in client.news() if news["held"])
-            assert told["name"] == "blocks"
-            assert told["where"].startswith("test_api.py, line ")
+            # A machine that does other things too may hold the loop before the tool does.
+            told = (news["held"] for news in client.news() if news["held"])
+            assert next(held for held in told if held["name"] == "blocks")["where"].startswith("test_api.py, line ")
             end.set()
             assert {client.ended(each)["status"] for each in (held, other)} == {"success"}
             assert next(news for news in client.news() if not news["held"])
