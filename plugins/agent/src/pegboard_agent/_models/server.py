@@ -8,12 +8,12 @@ import math
 import os
 import random
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from copy import copy
 from functools import lru_cache
 from itertools import count
-from typing import Any, ClassVar, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias, final
 
 import httpx2
 
@@ -77,6 +77,35 @@ def _host_of(base_url: str) -> str:
         return base_url
 
 
+@final
+class Bodies:
+    """Writes the bodies of the requests of a run as JSON.
+
+    A conversation is sent again with each request: the texts of messages and tools are kept from one to the next.
+    """
+
+    def __init__(self) -> None:
+        # By the member of the body, of each item of its list: what it was when it was written, and the text.
+        self._written: dict[str, list[tuple[Any, str]]] = {}
+
+    def json(self, body: Mapping[str, Any]) -> bytes:
+        """The body in UTF-8; a half of a surrogate pair, which models write, becomes "?"."""
+        members = (
+            f"{_json(name)}:{self._items(name, value) if isinstance(value, list) else _json(value)}"
+            for name, value in body.items()
+        )
+        return f"{{{','.join(members)}}}".encode("utf-8", "replace")
+
+    def _items(self, name: str, items: Sequence[Any]) -> str:
+        written = self._written.setdefault(name, [])
+        del written[len(items) :]
+        for at, item in enumerate(items):
+            if at == len(written) or written[at][0] != item:
+                text = _json(item)
+                written[at : at + 1] = [(json.loads(text), text)]
+        return f"[{','.join(text for _, text in written)}]"
+
+
 class ServerModel(ABC):
     """A model behind an HTTP server. Each subclass implements a provider's format.
 
@@ -111,6 +140,7 @@ class ServerModel(ABC):
         self.api_key = Secret(key)
         self._client: httpx2.AsyncClient | None = None
         self._url: httpx2.URL | None = None
+        self._bodies = Bodies()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {self._host})"
@@ -158,7 +188,7 @@ class ServerModel(ABC):
         """The same model with connections that stay open inside the block; otherwise each request opens its own."""
         async with open_client(self.policy.timeout) as client:
             model = copy(self)
-            model._client, model._url = client, None
+            model._client, model._url, model._bodies = client, None, Bodies()
             yield model
 
     async def stream(
@@ -208,8 +238,7 @@ class ServerModel(ABC):
     async def _attempt(self, client: httpx2.AsyncClient, body: Chunk) -> AsyncGenerator[list[Chunk], None]:
         """The chunks of one response. Raises `Failure` for one that does not come, or is incomplete."""
         headers = {"Content-Type": "application/json", **HEADERS, **self._key_headers(self.api_key.value)}
-        # Not `json=`, which raises for half a surrogate pair: models write such texts.
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        content = self._bodies.json(body)
         try:
             self._url = self._url or httpx2.URL(f"{self.base_url}{self._path}")  # parsed once for a whole run
             async with client.stream("POST", self._url, content=content, headers=headers) as response:
@@ -306,6 +335,10 @@ class ServerModel(ABC):
         words = Redaction(secrets)(text[:MOST_SEARCHED]).split()
         line = " ".join(words if len(text) <= MOST_SEARCHED else words[:-1])  # the last one may be half of a key
         return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _checked_deadline(seconds: Any) -> float | None:
