@@ -186,6 +186,8 @@ class Connection:
         except BaseException as error:  # noqa: BLE001 - a thread's end: callers that wait must learn of it
             self._fail(error)
         finally:
+            if self._direct is not None:
+                self._direct.post_no_more()
             end_groups(self._started)
             self._fail(UnreachableError("the connection was closed"))
             self._loaded.set()
@@ -242,7 +244,7 @@ class Connection:
             if self._direct is not None and self._direct.is_open:
                 client.session.send_request = self._sent_by_whom(client.session, self._direct)
             await _ask_for_log(client, self._hearer.log_level)
-            listing = await list_all(client, self._sieve, self._terms.max_tools)
+            listing = await self._listed(client)
             self.client = client
             with self._lock:
                 if not self.ready.done():
@@ -314,7 +316,7 @@ class Connection:
             if type(message).__name__ == "ToolListChangedNotification":
                 changed.set()
 
-        self._direct = Direct(self._unheard, partial(current_call.get, None))
+        self._direct = Direct(self._unheard, partial(current_call.get, None), self._heard)
         try:
             opened = self._transport.open(self.tail, self._direct)
             if not isinstance(self._transport, InProcess):
@@ -334,15 +336,31 @@ class Connection:
         if self.client is not None:  # before that, the handshake fails by itself and says why
             self.lose()
 
+    def _heard(self, notification: Any) -> None:
+        """Keep a message of the server's logging; from any thread."""
+        from mcp_types import LoggingMessageNotificationParams
+        from pydantic import ValidationError
+
+        if notification.method == "notifications/message":
+            with suppress(ValidationError):
+                self._hearer.log_store.message(LoggingMessageNotificationParams.model_validate(notification.params))
+
     def _unheard(self) -> None:
         """Nothing more comes. What has come already is read before `_ended`."""
         self._lost = self._lost or self.client is not None
+
+    async def _listed(self, client: Any) -> Listing:
+        listing = await list_all(client, self._sieve, self._terms.max_tools)
+        # By the older protocol requests have a session in common; arguments in headers are the SDK's business.
+        if self._direct is not None and not (is_newer(client.protocol_version) and not _has_headers(listing)):
+            self._direct.post_no_more()
+        return listing
 
     async def relist(self, client: Any) -> None:
         """Fetch the list again, and hand it on."""
         try:
             async with asyncio.timeout(self._terms.connect_timeout):
-                listing = await list_all(client, self._sieve, self._terms.max_tools)
+                listing = await self._listed(client)
         except Exception as error:  # noqa: BLE001 - a failing list leaves the old one; the connection may go on
             listing = Listing((), (f"its list of tools could not be read again: {self._masked(reason(error))}",))
         await asyncio.to_thread(self._hearer.relisted, listing)
@@ -356,6 +374,13 @@ class Connection:
             await self.relist(client)
             # A server whose tools change all the time must not take all the time.
             await asyncio.sleep(REST * (time.monotonic() - began))
+
+
+def _has_headers(listing: Listing) -> bool:
+    """Whether arguments of a tool go into headers of the request, too."""
+    from mcp.shared.inbound import x_mcp_header_map
+
+    return any(x_mcp_header_map(tool.input_schema) for tool in listing.tools)
 
 
 def _load() -> None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pegboard_mcp._wire.unrequested import QUIET
+
 __all__ = ["SHORTEST", "expanded", "expanded_all", "quiet_loggers", "secrets_of", "without_login"]
 
 SHORTEST: Final = 4
@@ -126,8 +128,8 @@ def _whole(text: str) -> str:
 def quiet_loggers(redact: Callable[[str], str], *, quiet: bool = True) -> Iterator[None]:
     """While a connection is open: what libraries log about it shows none of its secrets.
 
-    With `quiet`, what they log on this thread, the connection's own, is for debugging: `problems` and results say what
-    is wrong, and a program that has not asked for more reads it nowhere else.
+    With `quiet`, what they log on this thread, the connection's own, is for debugging: a program that has not asked for
+    more reads it nowhere else.
     """
     masking = _Masking(redact, threading.get_ident() if quiet else None)
     for name in LOGGERS:
@@ -148,11 +150,11 @@ class _Masking(logging.Filter):
         self._format = logging.Formatter().formatException
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record passes: every one with its words masked, one of the quiet thread where DEBUG is enabled.
+        """Whether a record passes: every one with its words masked, a quiet one where DEBUG is enabled.
 
         One that cannot be written fails where it is written.
         """
-        if threading.get_ident() == self._quiet_thread:
+        if QUIET.get() or threading.get_ident() == self._quiet_thread:
             record.levelno, record.levelname = logging.DEBUG, logging.getLevelName(logging.DEBUG)
             if not logging.getLogger(record.name).isEnabledFor(logging.DEBUG):
                 return False

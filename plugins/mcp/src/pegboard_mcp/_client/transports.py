@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, final
 
 from attrs import field, frozen
@@ -133,13 +134,14 @@ class Http(_AtUrl):
         # No limit of the SDK's own: a screenshot is larger than its megabyte.
         unlimited = known_options(streamable_http_client, max_sse_event_size=None)
         url, client = _reached(self, tail)
+        # Our own timeouts come first.
+        timeout = httpx2.Timeout(30.0, read=None if self.timeout is None else self.timeout + 5.0)
+        posts = direct.post_to(url, partial(client, timeout)) if self.auth is None else None  # a sign-in has one loop
 
         @asynccontextmanager
         async def opened() -> Any:
-            # Our own timeouts come first.
-            timeout = httpx2.Timeout(30.0, read=None if self.timeout is None else self.timeout + 5.0)
             async with (
-                client(timeout=timeout) as http,
+                client(timeout, reached=posts and posts.moved) as http,
                 streamable_http_client(url, http_client=http, **unlimited) as both,
             ):
                 yield both
@@ -171,10 +173,9 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     headers, authorized = expanded_all(transport.headers), transport.authorizations.add
     secure = url.casefold().startswith("https:")
 
-    def made(timeout: Any = 30.0, **_: Any) -> Any:
-        return client(
-            headers, auth, timeout, secure=secure, longest=transport.longest, tail=tail, authorized=authorized
-        )
+    def made(timeout: Any = 30.0, reached: Any = None, **_: Any) -> Any:
+        told = {"tail": tail, "authorized": authorized, "reached": reached}
+        return client(headers, auth, timeout, secure=secure, longest=transport.longest, **told)
 
     auth = transport.auth
     if isinstance(auth, OAuth):

@@ -22,6 +22,7 @@ from opentelemetry.propagate import inject
 from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
 
 from pegboard_mcp._wire.bridge import Mailbox, Mailboxes
+from pegboard_mcp._wire.http import Posts
 from pegboard_mcp._wire.reasons import UnreachableError
 
 __all__ = ["Direct"]
@@ -54,12 +55,19 @@ class _Request:
 class Direct:
     """A dispatcher for sessions of the SDK, for requests alone, which may be sent from any loop.
 
-    `call()` is the call whose task sends a request, if one does.
+    `call()` is the call whose task sends a request, if one does; `heard` gets notifications that come with an answer.
     """
 
-    def __init__(self, ended: Callable[[], None], call: Callable[[], Call | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        ended: Callable[[], None],
+        call: Callable[[], Call | None] = lambda: None,
+        heard: Callable[[Any], None] = lambda notification: None,
+    ) -> None:
         self._ended = ended
         self._call = call
+        self._heard = heard
+        self._posts: Posts | None = None
         self._tracer = get_tracer("mcp-python-sdk")
         self._post: Callable[[bytes], None] | None = None
         self._numbers = count(FIRST)
@@ -71,15 +79,27 @@ class Direct:
     @property
     def is_open(self) -> bool:
         """Whether requests can be sent so: not over every transport, and not after its end."""
-        return self._post is not None
+        return self._post is not None or self._posts is not None
 
     def open(self, post: Callable[[bytes], None]) -> None:
         """Send by `post(lines)` from now on, which any thread may call; it raises `UnreachableError` after the end."""
         self._post = post
 
+    def post_to(self, url: str, client: Callable[[], Any]) -> Posts:
+        """Post each request to this address from now on, on each loop with a client that `client()` makes."""
+        self._posts = Posts(url, client, self._heard)
+        return self._posts
+
+    def post_no_more(self) -> None:
+        """Leave requests to the SDK's own dispatcher, or to the connection."""
+        posts, self._posts = self._posts, None
+        if posts is not None:
+            posts.end()
+
     def end(self) -> None:
         """No answer will come any more. On the connection's thread, as are the next two."""
         self._post = None
+        self.post_no_more()
         self._ended()  # at first, so that who makes the next call knows
         for number in list(self._waiting):
             self._give(number, ErrorData(code=CONNECTION_CLOSED, message="Connection closed"))
@@ -136,26 +156,35 @@ class Direct:
         raise MCPError(code=outcome.code, message=outcome.message, data=outcome.data)
 
     async def _answered(self, number: int, method: str, params: dict[str, Any], options: Mapping[str, Any]) -> Any:
-        """The result, or the `ErrorData`. A caller that stops waiting tells the server."""
+        """The result, or the `ErrorData`."""
         message = JSONRPCRequest(jsonrpc="2.0", id=number, method=method, **({"params": params} if params else {}))
         line = message.model_dump_json(by_alias=True, exclude_unset=True)
-        box, seconds = self._boxes.here(), options.get("timeout")
         if (call := self._call()) is not None:
             call.under_way = True
-        request = self._waiting[number] = _Request(number, line, box, box.loop.create_future(), call)
         try:
-            self._send(request)
-            async with asyncio.timeout(seconds):
-                return await request.answer
+            async with asyncio.timeout(options.get("timeout")):
+                if (posts := self._posts) is not None:
+                    return await posts.answer(line, options.get("headers", {}))
+                return await self._given(number, line, call)
         except UnreachableError as error:
             if "inputResponses" in params or "requestState" in params:  # an earlier round of this call was sent
                 raise MCPError(code=CONNECTION_CLOSED, message="Connection closed") from error
             raise
         except TimeoutError:
-            self._abandon(request, f"timed out after {seconds}s")
             raise MCPError(code=REQUEST_TIMEOUT, message=f"Request {method!r} timed out") from None
+        finally:
+            if call is not None:
+                call.under_way = False
+
+    async def _given(self, number: int, line: str, call: Call | None) -> Any:
+        """The answer that comes over the connection. A caller that stops waiting tells the server."""
+        box = self._boxes.here()
+        request = self._waiting[number] = _Request(number, line, box, box.loop.create_future(), call)
+        try:
+            self._send(request)
+            return await request.answer
         except asyncio.CancelledError:
-            self._abandon(request, "caller cancelled")
+            self._abandon(request)
             raise
         finally:
             self._waiting.pop(number, None)
@@ -187,10 +216,10 @@ class Direct:
             raise UnreachableError("the connection has ended")
         post(f"{lines}\n".encode())
 
-    def _abandon(self, request: _Request, why: str) -> None:
+    def _abandon(self, request: _Request) -> None:
         if not request.sent:
             return
-        params = {"requestId": request.number, "reason": why}
+        params = {"requestId": request.number, "reason": "the caller does not wait any more"}
         notification = JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=params)
         with suppress(UnreachableError):
             self._write(notification.model_dump_json(by_alias=True, exclude_unset=True))

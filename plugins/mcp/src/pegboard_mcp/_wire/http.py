@@ -1,20 +1,40 @@
-"""HTTP: the client that both transports over HTTP speak with. What it reads has an end."""
+"""HTTP: the client that both transports over HTTP speak with, and requests that are posted without one of them.
+
+What is read has an end.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, final
 
 import httpx2
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 
-from pegboard_mcp._wire.unrequested import Meter, Tail
+from pegboard_mcp._wire.reasons import UnreachableError
+from pegboard_mcp._wire.unrequested import QUIET, Meter, Tail
 
-__all__ = ["client"]
+__all__ = ["Posts", "client"]
 
 LASTING: Final = 10.0
 """In so many seconds a stream may bring once more what it may bring at once."""
+HEADERS: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _BLANK: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
@@ -27,12 +47,14 @@ def client(
     longest: int,
     tail: Tail,
     authorized: Callable[[str], object],
+    reached: Callable[[str], object] | None = None,
 ) -> httpx2.AsyncClient:
     """A client whose responses are read up to `longest` bytes, of a stream of events each event and what comes at once.
 
     A stream that brings events in a flood is read no longer. `secure` is whether the address is one of TLS.
 
-    What the server answers with an error goes to `tail`, what is sent as authorization to `authorized`.
+    What the server answers with an error goes to `tail`, what is sent as authorization to `authorized`, and addresses
+    that answer with something else than a redirect to `reached`.
     """
 
     async def sending(request: Any) -> None:
@@ -43,6 +65,8 @@ def client(
         # The SDK says only that there was an error.
         if response.status_code >= 400:
             tail.note(f"HTTP {response.status_code} {response.reason_phrase}")
+        if reached is not None and not response.is_redirect:
+            reached(str(response.url))
         response.stream = _Bounded(response, longest, tail)
 
     return httpx2.AsyncClient(
@@ -101,3 +125,118 @@ class _Bounded(httpx2.AsyncByteStream):
     async def aclose(self) -> None:
         """Close what is read from."""
         await self._stream.aclose()
+
+
+@final
+class Posts:
+    """Posts requests to one server, each on its caller's own loop, where its answer is read too.
+
+    By the protocol of 2026-07-28 a request stands alone: it says itself who asks, and closing its response cancels it.
+    The SDK's transport posts all of them from the connection's thread; but two threads that take turns at the
+    interpreter for a request take a quarter more time for it than one. `heard` gets the notifications that come before
+    an answer.
+    """
+
+    def __init__(
+        self, url: str, client: Callable[[], httpx2.AsyncClient], heard: Callable[[JSONRPCNotification], None]
+    ) -> None:
+        self._url = url
+        self._client = client
+        self._heard = heard
+        self._held: dict[asyncio.AbstractEventLoop, AsyncGenerator[None]] = {}
+        self._clients: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
+        self._closing: set[asyncio.Future[None]] = set()
+
+    def moved(self, url: str) -> None:
+        """The server is at this address, to which the first one redirects."""
+        self._url = url
+
+    async def answer(self, line: str, headers: Mapping[str, str]) -> dict[str, Any] | ErrorData:
+        """The result of a request, or the error. Raises `UnreachableError` if nothing was sent."""
+        client = self._clients.get(asyncio.get_running_loop()) or await self._begun()
+        loud = QUIET.set(True)
+        try:
+            async with client.stream("POST", self._url, content=line, headers={**HEADERS, **headers}) as response:
+                return await self._read(response)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise UnreachableError(f"{type(error).__name__}: {error}") from error
+        except (httpx2.HTTPError, RuntimeError) as error:  # RuntimeError: the client was closed meanwhile
+            return ErrorData(code=CONNECTION_CLOSED, message=f"{type(error).__name__}: {error}")
+        finally:
+            QUIET.reset(loud)
+
+    def end(self) -> None:
+        """Close the connections, soon, each on its loop; from any thread."""
+        self._clients.clear()
+        while self._held:
+            loop, held = self._held.popitem()
+            with suppress(RuntimeError):  # the loop is closed, and has ended them itself
+                loop.call_soon_threadsafe(self._close, held)
+
+    def _close(self, held: AsyncGenerator[None]) -> None:
+        task = asyncio.ensure_future(held.aclose())
+        self._closing.add(task)  # the loop itself would let it go
+        task.add_done_callback(self._closing.discard)
+
+    async def _begun(self) -> httpx2.AsyncClient:
+        """The client of the running loop, which closes its generators at its end, and with one of them the client."""
+        loop = asyncio.get_running_loop()
+        for closed in [each for each in list(self._held) if each.is_closed()]:
+            self._held.pop(closed, None)
+            self._clients.pop(closed, None)
+        client = self._clients[loop] = self._client()
+
+        async def held() -> AsyncGenerator[None]:
+            try:
+                yield
+            finally:
+                self._held.pop(loop, None)
+                self._clients.pop(loop, None)
+                await client.aclose()
+
+        self._held[loop] = held()
+        await anext(self._held[loop])  # it waits for nothing, so no other task comes between
+        return client
+
+    async def _read(self, response: httpx2.Response) -> dict[str, Any] | ErrorData:
+        kind = response.headers.get("content-type", "").lower()
+        is_json = kind.startswith("application/json")
+        if response.status_code >= 400:
+            return _refused(response.status_code, await response.aread() if is_json else b"")
+        if response.status_code >= 300 or response.status_code == 202:
+            return ErrorData(code=INVALID_REQUEST, message=f"it answered a request with status {response.status_code}")
+        try:
+            if is_json:
+                outcome = self._outcome_in(await response.aread())
+                return _NONE if outcome is None else outcome
+            if kind.startswith("text/event-stream"):
+                async for event in httpx2.EventSource(response, max_event_size=None):
+                    if event.data and (outcome := self._outcome_in(event.data)) is not None:
+                        return outcome
+                return _NONE
+        except (httpx2.StreamError, ValidationError) as error:
+            return ErrorData(code=PARSE_ERROR, message=f"Failed to parse the response: {error}")
+        return ErrorData(code=INVALID_REQUEST, message=f"Unexpected content type: {kind}")
+
+    def _outcome_in(self, data: str | bytes) -> dict[str, Any] | ErrorData | None:
+        """The answer that a message is; None for another one. Raises ValidationError for what is no message."""
+        message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+        if isinstance(message, JSONRPCNotification):
+            self._heard(message)
+        if isinstance(message, JSONRPCError):
+            return message.error
+        return message.result if isinstance(message, JSONRPCResponse) else None
+
+
+_NONE: Final = ErrorData(code=CONNECTION_CLOSED, message="the response ended without an answer")
+
+
+def _refused(status: int, body: bytes) -> ErrorData:
+    """The error of a refusal: that in its body, or one for its status, with the codes that the SDK gives."""
+    with suppress(ValidationError):
+        message = jsonrpc_message_adapter.validate_json(body, by_name=False)
+        if isinstance(message, JSONRPCError):
+            return message.error
+    if status == 404:
+        return ErrorData(code=METHOD_NOT_FOUND, message="Not Found")
+    return ErrorData(code=INTERNAL_ERROR, message="Server returned an error response")

@@ -1,4 +1,4 @@
-"""What a server sends unrequested: the end of its stderr is kept, and a flood of messages ends the connection."""
+"""What comes unrequested: a server's stderr, of which the end is kept, a flood of messages, and logs of libraries."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Final, TextIO, final
 
-__all__ = ["FLOOD", "Meter", "Tail"]
+__all__ = ["FLOOD", "QUIET", "Meter", "Tail"]
 
 AT_ONCE: Final = 20_000
 """Unrequested messages that may come at once: as many as a machine reads in some seconds."""
 A_SECOND: Final = 200
 """Unrequested messages for each further second."""
 FLOOD: Final = f"(a flood: more than {AT_ONCE:,} unrequested messages, and {A_SECOND:,} more each second)"
+QUIET: Final = ContextVar("QUIET", default=False)
+"""Whether what libraries log here is for debugging alone: `problems` and results say what is wrong."""
 KEPT: Final = 16_384
 QUOTED: Final = 1_000
 
