@@ -34,6 +34,8 @@ __all__ = ["Posts", "client"]
 
 LASTING: Final = 10.0
 """In so many seconds a stream may bring once more what it may bring at once."""
+IDLE: Final = 4.0
+"""Seconds after which an idle connection is not used again: many servers, as those of uvicorn, close it after five."""
 HEADERS: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 _BLANK: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
@@ -75,6 +77,7 @@ def client(
         auth=auth,
         timeout=timeout,
         verify=True if secure else _certificates(),
+        limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=IDLE),
         event_hooks={"request": [sending] if auth is not None or headers else [], "response": [note]},
     )
 
