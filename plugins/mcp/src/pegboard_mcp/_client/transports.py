@@ -167,15 +167,15 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     """The URL that is asked, without user and password, and what makes the client that asks it."""
     import httpx2
 
-    from pegboard_mcp._wire.http import client
+    from pegboard_mcp._wire.http import certificates, client
 
     url, login = without_login(expanded(transport.url))
     headers, authorized = expanded_all(transport.headers), transport.authorizations.add
-    secure = url.casefold().startswith("https:")
+    trusted = certificates(url)
 
     def made(timeout: Any = 30.0, reached: Any = None, **_: Any) -> Any:
         told = {"tail": tail, "authorized": authorized, "reached": reached}
-        return client(headers, auth, timeout, secure=secure, longest=transport.longest, **told)
+        return client(headers, auth, timeout, trusted=trusted, longest=transport.longest, **told)
 
     auth = transport.auth
     if isinstance(auth, OAuth):

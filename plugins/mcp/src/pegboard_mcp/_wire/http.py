@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from ssl import SSLContext
 from typing import Any, Final, final
 
 import httpx2
@@ -30,7 +31,7 @@ from pydantic import ValidationError
 from pegboard_mcp._wire.reasons import UnreachableError
 from pegboard_mcp._wire.unrequested import QUIET, Meter, Tail
 
-__all__ = ["Posts", "client"]
+__all__ = ["Posts", "certificates", "client"]
 
 LASTING: Final = 10.0
 """In so many seconds a stream may bring once more what it may bring at once."""
@@ -45,7 +46,7 @@ def client(
     auth: Any,
     timeout: httpx2.Timeout,
     *,
-    secure: bool,
+    trusted: SSLContext,
     longest: int,
     tail: Tail,
     authorized: Callable[[str], object],
@@ -53,7 +54,7 @@ def client(
 ) -> httpx2.AsyncClient:
     """A client whose responses are read up to `longest` bytes, of a stream of events each event and what comes at once.
 
-    A stream that brings events in a flood is read no longer. `secure` is whether the address is one of TLS.
+    A stream that brings events in a flood is read no longer. `trusted` are the certificates, as in `certificates`.
 
     What the server answers with an error goes to `tail`, what is sent as authorization to `authorized`, and addresses
     that answer with something else than a redirect to `reached`.
@@ -76,15 +77,19 @@ def client(
         headers={**headers, "accept-encoding": "identity"},
         auth=auth,
         timeout=timeout,
-        verify=True if secure else _certificates(),
+        verify=trusted,
         limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=IDLE),
         event_hooks={"request": [sending] if auth is not None or headers else [], "response": [note]},
     )
 
 
+def certificates(url: str) -> SSLContext:
+    """What is trusted: read for each server, since it takes longer than to connect, and once for all without TLS."""
+    return httpx2.create_ssl_context() if url.casefold().startswith("https:") else _unneeded()
+
+
 @cache
-def _certificates() -> Any:
-    """What is trusted, read once: it takes longer than to connect, and addresses without TLS do not need it."""
+def _unneeded() -> SSLContext:
     return httpx2.create_ssl_context()
 
 
