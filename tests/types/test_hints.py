@@ -82,6 +82,21 @@ class Thing:
     def __call__(self, a: Any, *rest: Any) -> None:
         """As a callable object."""
 
+    def decorated(self, *arguments: Any, **options: Any) -> None:
+        """As a decorator leaves it."""
+
+    def resigned(self, *arguments: Any) -> None:
+        """Decorated, and then given another signature."""
+
+    def unbound(*arguments: Any) -> None:
+        """Without a parameter for the instance."""
+
+
+decorated: Any = Thing.decorated
+decorated.__wrapped__ = Thing.method
+resigned: Any = Thing.resigned
+resigned.__wrapped__ = decorated
+resigned.__signature__ = inspect.signature(Thing.method).replace(parameters=[])
 
 FUNCTIONS = [
     nothing,
@@ -99,6 +114,11 @@ FUNCTIONS = [
     functools.partial(plain, b="y"),
     Thing().method,
     Thing.method,
+    Thing().decorated,
+    Thing.decorated,
+    Thing.resigned,
+    functools.wraps(resigned)(lambda *arguments: None),
+    Thing().unbound,
     Thing.of_class,
     Thing.static,
     Thing(),
