@@ -54,13 +54,11 @@ def _tool_methods(source: Any) -> dict[str, ToolOptions]:
     """
     if inspect.isroutine(source):
         return {}
-    methods: dict[str, ToolOptions] = {}
+    members: dict[str, Any] = {}
     for cls in reversed(type(source).__mro__):
-        for name in vars(cls):
-            options = declared_options(inspect.getattr_static(type(source), name, None))
-            if options is not None:
-                methods.setdefault(name, options)
-    return methods
+        members |= vars(cls)  # a name keeps its place, whatever it is in a narrower class
+    found = ((name, declared_options(member)) for name, member in members.items())
+    return {name: options for name, options in found if options is not None}
 
 
 def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
