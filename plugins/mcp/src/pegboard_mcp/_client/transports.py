@@ -174,8 +174,8 @@ def _reached(transport: _AtUrl, tail: Tail) -> tuple[str, Any]:
     trusted = certificates(url)
 
     def made(timeout: Any = 30.0, reached: Any = None, **_: Any) -> Any:
-        told = {"tail": tail, "authorized": authorized, "reached": reached}
-        return client(headers, auth, timeout, trusted=trusted, longest=transport.longest, **told)
+        listeners = {"tail": tail, "authorized": authorized, "reached": reached}
+        return client(headers, auth, timeout, trusted=trusted, longest=transport.longest, **listeners)
 
     auth = transport.auth
     if isinstance(auth, OAuth):
