@@ -74,7 +74,7 @@ NOWHERE = (
     Row(
         "docs/examples/service/README.md",
         "^(cd|export|uvicorn) ",
-        "a database and a key of the reader's; see test_service",
+        "a database and a key; see test_service",
     ),
     Row("docs/internals/performance.md", "^nox -s bench", "takes minutes; its arguments are read by test_shell_blocks"),
     Row("docs/packs/agent.md", "^pegboard chat .* https://", "a provider on the internet; see test_chat"),

@@ -1,4 +1,4 @@
-"""Commands of the pages that serve, list or install run as printed: what they serve answers, what they write is read."""
+"""Commands that serve, list or write run as printed: what they serve answers, and what they write is read."""
 
 import json
 import re
