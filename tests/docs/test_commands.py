@@ -1,6 +1,7 @@
 """Commands that serve, list or write run as printed: what they serve answers, and what they write is read."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.docs.places import COMMANDS, Piece, run_by
 from tests.docs.programs import Desk, skip_if_taken
 from tests.plugins.inspector.served import Client
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="the programs of the folder are for sh")]
 WRITES = {"--install", "--server-json"}
 
 

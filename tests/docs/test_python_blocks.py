@@ -1,4 +1,4 @@
-"""Python that the pages mark as `py`, since the tests of pages do not run it: what can be run by itself, runs."""
+"""Python that the pages mark as `py`: programs and tests run here, and `places.py` says where the rest does."""
 
 import ast
 import contextlib
