@@ -58,7 +58,7 @@ SHELL = (
     Row("docs/cookbook/*", r"^(python|pytest) \S*", "tests/docs/test_cookbook.py"),
     Row("docs/installation.md", r"^(python -m venv|\S*pegboard doctor)", "tests/docs/test_installation.py"),
     Row("*", r"^(\S*/)?pip (install|wheel) ", INSTALLS),
-    Row("*", r"^(echo|pegboard (call|doctor|lock|new|show|tools)) ?", CHEAP),
+    Row("*", r"^(echo|pegboard (call|doctor|lock|new|plugins|schema|search|settings|show|tools|types)) ?", CHEAP),
     Row("*", r"^pegboard (completion|inspect|serve|skills)( |$)", COMMANDS),
 )
 PYTHON_ROWS = (
