@@ -61,7 +61,7 @@ CALLED = {"plugins/code": ("plugins/cli", "plugins/dataclasses", "plugins/files"
 # A bridge each.
 FRAMEWORKS = sorted(path.stem for path in ROOT.glob("plugins/bridges/src/pegboard_bridges/[a-z]*.py"))
 # What the agents of frameworks need in the tests of bridges, beside the tools themselves.
-AGENTS = {"langchain": ("langchain>=1.4",)}
+AGENTS = {"langchain": ("langchain>=1.4",), "pydantic_ai": ("pydantic-ai-slim[openai]>=2.68",)}
 # The tests of the core that need no pack, each folder named after a room.
 CORE_TESTS = ("arguments", "base", "injection", "loading", "results", "schema", "toolkit", "tools")
 
@@ -335,7 +335,9 @@ def bridges(session: nox.Session, framework: str) -> None:
     session.run("python", "-c", f"import pegboard_bridges.{framework}")
     session.env["PEGBOARD_BRIDGES"] = str(found.resolve())
     chosen = ("-m", "slow or not slow") if write else ()
-    pytest(session, *chosen, str(Path("tests", "plugins", "bridges", f"test_{framework}.py")))
+    # And the framework's code on the pages, where there is some.
+    pages = str(Path("tests", "docs", "test_framework_blocks.py"))
+    pytest(session, *chosen, str(Path("tests", "plugins", "bridges", f"test_{framework}.py")), pages)
     session.run("python", "-m", "tests.plugins.bridges.page", str(found), *(["--write"] if write else []))
 
 

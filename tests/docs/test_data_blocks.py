@@ -17,9 +17,9 @@ from tests.docs.blocks import Block, blocks
 # Every language that there is on the pages, and what holds its blocks to what they claim.
 LANGUAGES = {
     "python": "test_pages.py, test_cookbook.py, test_readmes.py",
-    "py": "test_python_blocks.py",
-    "sh": "test_shell_blocks.py",
-    "console": "test_shell_blocks.py",
+    "py": "places.py says where",
+    "sh": "places.py says where",
+    "console": "places.py says where",
     "toml": "here",
     "json": "here",
     "jsonc": "here",

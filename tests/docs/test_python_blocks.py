@@ -1,39 +1,49 @@
-"""Python that the pages mark as `py`, since the tests of pages do not run it: what can be run by itself, runs."""
+"""Python that the pages mark as `py`: programs and tests run here, and `places.py` says where the rest does."""
 
 import ast
-import builtins
+import contextlib
 import importlib
-import importlib.util
+import os
+import re
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import Block, blocks
+from tests.docs.places import PYTHON, Piece, free_names, is_test, run_by
+from tests.docs.programs import skip_if_taken
+from tests.plugins.documents.desk import pdf, xlsx
+from tests.workspace.project import ROOT
 
 BLOCKS = blocks("py")
-# What is on a page that the test cannot have here, by a word of the block.
-NOT_HERE = {
-    'backend="ray"': "a Ray: nox -s ray",
-    "https://example.com": "a network",
-    "start_http_server": "a port of a fixed number",
-}
+TESTS = [piece for piece in run_by(PYTHON) if is_test(ast.parse(piece.text))]
+PROGRAMS = [piece for piece in run_by(PYTHON) if piece not in TESTS]
+WEATHER = ROOT / "docs" / "examples" / "acme-weather" / "src"
+# The pack that the README of `pegboard-testing` tests.
+DICE = '''"""Dice."""
+
+import pegboard
 
 
-def free_names(tree: ast.Module) -> set[str]:
-    """Names that a block uses and neither defines nor imports: it is a part of a program then."""
-    stored, loaded = set(dir(builtins)) | {"__name__"}, set[str]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            (loaded if isinstance(node.ctx, ast.Load) else stored).add(node.id)
-        elif isinstance(node, ast.arg):
-            stored.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            stored.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            stored |= {(each.asname or each.name).partition(".")[0] for each in node.names}
-    return loaded - stored
+@pegboard.tool(read_only=True, examples=[{"sides": 1}])
+def roll(sides: int = 6) -> int:
+    """Throw a die.
+
+    Args:
+        sides: How many sides it has
+    """
+    return sides
+
+
+@pegboard.hookimpl
+def provide_tools() -> list[object]:
+    """The tools of the pack."""
+    return [roll]
+'''
 
 
 def imported(tree: ast.Module) -> list[tuple[str, str]]:
@@ -47,19 +57,6 @@ def imported(tree: ast.Module) -> list[tuple[str, str]]:
     return found
 
 
-def is_installed(tree: ast.Module) -> bool:
-    tops = {module.partition(".")[0] for module, _ in imported(tree)}
-    return all(importlib.util.find_spec(top) is not None for top in tops)
-
-
-def is_program(block: Block) -> bool:
-    """Whether a block does something by itself and can do it here."""
-    tree = ast.parse(block.text)
-    is_test = any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in tree.body)
-    here = not is_test and not free_names(tree) and is_installed(tree)
-    return here and not any(word in block.text for word in NOT_HERE)
-
-
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
 def test_compiles_and_imports_what_is_there(block: Block) -> None:
     tree = ast.parse(block.text)
@@ -68,13 +65,58 @@ def test_compiles_and_imports_what_is_there(block: Block) -> None:
             assert not name or hasattr(importlib.import_module(module), name), f"{module} has no {name}"
 
 
+def documents(folder: Path) -> None:
+    """The documents of a page, and its tables."""
+    (folder / "reports").mkdir()
+    (folder / "reports" / "2026.pdf").write_bytes(pdf([b"BT /F 12 Tf 72 720 Td (A good year) Tj ET"] * 3))
+    (folder / "reports" / "sales.xlsx").write_bytes(xlsx({"Sales": [["month", "euros"], ["May", 1234]]}))
+
+
+def shop(folder: Path) -> None:
+    """The database of a page."""
+    with contextlib.closing(sqlite3.connect(folder / "shop.db")) as database:
+        database.executescript("CREATE TABLE customer (id); CREATE TABLE sale (id); INSERT INTO sale VALUES (1)")
+
+
+# What a program of a page reads, and what it prints of that.
+PREPARED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "plugins/documents/README.md": (documents, "A good year"),
+    "plugins/sql/README.md": (shop, "| 1 |"),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [block for block in BLOCKS if is_program(block)], ids=lambda block: block.place)
-def test_a_program_runs(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(block.text, "utf-8")
-    command = [sys.executable, "-W", "error", "program.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("piece", PROGRAMS, ids=lambda piece: piece.label)
+def test_a_program_runs(piece: Piece, tmp_path: Path) -> None:
+    for port in re.findall(r"start_http_server\((\d+)\)", piece.text):
+        skip_if_taken(int(port))
+    prepare, shown = PREPARED.get(piece.page, (None, ""))
+    if prepare:
+        prepare(tmp_path)
+    assert shown in run(piece.text, tmp_path, "program.py")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", TESTS, ids=lambda piece: piece.label)
+def test_tests_pass(piece: Piece, tmp_path: Path) -> None:
+    """With the pack that the settings of their page name, and the option that records what is not there yet."""
+    (tmp_path / "acme_dice.py").write_text(DICE, "utf-8")
+    settings = [block.text for block in blocks("toml") if block.path == piece.block.path and "pytest" in block.text]
+    (tmp_path / "pyproject.toml").write_text("".join(settings), "utf-8")
+    options = ["--tool-calls=record"] if "tool_cassette" in piece.text else ["--schema-update"]
+    text = f"import pytest\n\n\n{piece.text}"
+    printed = run(text, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "test_program.py")
+    assert f"{piece.text.count('def test_')} passed" in printed
+
+
+def run(text: str, folder: Path, *arguments: str) -> str:
+    """Run a program, or tests, that the last argument names; return what it prints."""
+    (folder / arguments[-1]).write_text(text, "utf-8")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(WEATHER)])}
+    command = [sys.executable, "-W", "error", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,15 @@ from packaging.utils import canonicalize_name
 from pegboard_cli import main
 from pegboard_cli._options import ToolkitOptions
 from pegboard_testing import fake_distribution
+from tests.benchmarks.__main__ import parser as bench_parser
 from tests.docs.blocks import Block, blocks, pages
+from tests.docs.places import CHEAP, commands, run_by
 from tests.workspace.project import MEMBERS, ROOT, WORKSPACE, Member, sessions
 
 DISTRIBUTIONS = {member.name: member for member in MEMBERS}
 FOLDERS = {f"./{member.folder}": member for member in MEMBERS}
 # The examples, as their own pages have them installed.
 EXAMPLES = {path.parent.name for path in ROOT.glob("docs/examples/*/pyproject.toml")}
-# Commands of ours that read and write in this folder alone.
-CHEAP = {"call", "doctor", "lock", "new", "plugins", "schema", "search", "settings", "show", "tools", "types"}
 # Of the shell, or of every machine; programs such as ruff are distributions that the workspace names.
 SHELL = {".", "cat", "cd", "cp", "echo", "export", "git", "ls", "mkdir", "python"}
 # Options of pip that take a word.
@@ -38,21 +38,6 @@ class Parsed(BaseException):
     """The command's own parser has taken all arguments: nothing runs after that."""
 
 
-def commands(block: Block) -> Iterator[list[str]]:
-    """The commands of a block, split as a shell does; in a `console` block those after `$`."""
-    text = block.text.replace("\\\n", " ")
-    if block.language == "console":
-        text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
-    for line in text.splitlines():
-        command: list[str] = []
-        for word in [*shlex.split(line, comments=True), ";"]:
-            if word not in {"&&", ";", "|"}:
-                command.append(word)
-            elif command:
-                yield command
-                command = []
-
-
 def in_sentences() -> dict[str, Path]:
     """The commands in the sentences of pages, without those in which something stands for something else."""
     found = {
@@ -61,13 +46,6 @@ def in_sentences() -> dict[str, Path]:
         for code in re.findall(r"`((?:pegboard|nox -s|pip install) [^`<>|]+)`", path.read_text("utf-8"))
     }
     return {code: path for code, path in found.items() if not re.search(r"\.\.\.|…|\b[A-Z]{2,}\b", code)}
-
-
-def is_cheap(block: Block) -> bool:
-    """Whether each command of ours in a block needs no server, no key, no person and nothing that it installs."""
-    found = list(commands(block))
-    ours = {command[1] for command in found if command[0] == "pegboard" and len(command) > 1}
-    return bool(ours) and ours <= CHEAP and ["pip", "install", "-e", ".[dev]"] not in found
 
 
 def declared() -> set[str]:
@@ -109,6 +87,9 @@ def check_nox(arguments: list[str]) -> None:
     named = arguments[1 : arguments.index("--")] if "--" in arguments else arguments[1:]
     assert named
     assert [name for name in named if name.partition("(")[0] not in sessions()] == []
+    if named == ["bench"]:
+        given = [word for word in arguments[3:] if word != "--help"]  # which ends the process
+        assert bench_parser().parse_known_args(given)[1] == []
 
 
 def parsed(invoke: Callable[[], Any]) -> list[str] | None:
@@ -222,12 +203,12 @@ def run(arguments: list[str], stdin: str = "") -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [each for each in blocks("sh") if is_cheap(each)], ids=lambda block: block.place)
-def test_cheap_commands_run(block: Block, workplace: Path) -> None:
+def test_cheap_commands_run(workplace: Path) -> None:
     echoed = ""
-    for command in commands(block):
+    for piece in run_by(CHEAP):
+        command = piece.words
         if command[0] == "pegboard":
-            run(command[1:], echoed)
+            run(list(command[1:]), echoed)
         echoed = " ".join(command[1:]) if command[0] == "echo" else ""
 
 
@@ -246,6 +227,7 @@ def test_commands_in_comments_name_distributions() -> None:
         ('pip install "pegboard-sql[ufo]"', AssertionError),
         ("pip install 'a b'", InvalidRequirement),
         ("nox -s ufo", AssertionError),
+        ("nox -s bench -- --ufo", AssertionError),
         ("pegboard tools --ufo", click.UsageError),
         ("pegboard ufo", click.UsageError),
         ("pegboard serve --ufo", AssertionError),

@@ -16,6 +16,7 @@ from pegboard_cli._trials.environment import Environment, Installer
 from pegboard_cli._trials.pythons import Python, find_pythons
 from pegboard_cli._trials.trial import Trials
 from pegboard_cli._trials.wheel import admits, read_wheel
+from tests.docs.places import Piece, run_by
 from tests.plugins.cli.command import Outcome
 
 Run = Callable[..., Outcome]
@@ -166,6 +167,22 @@ def test_table_of_environments(index: Path, here: Path, run: Run) -> None:
     assert reasons[:2] == ["", "there is no Python 3.99 on this machine"]
     assert "pegboard" in reasons[4]
     assert (told.code, told.data["wheel"]) == (1, "acme_dice-1.0-py3-none-any.whl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", run_by("tests/plugins/cli/test_test_pack.py"), ids=lambda piece: piece.label)
+def test_commands_of_the_page_run_in_the_folder_of_a_pack(
+    index: Path, here: Path, run: Run, monkeypatch: pytest.MonkeyPatch, piece: Piece
+) -> None:
+    """As printed, with the Pythons of this machine."""
+    write_pack(here / "dice", TEST)
+    monkeypatch.chdir(here / "dice")
+    rows = run(*piece.words[1:], "--json").data["environments"]
+    passed = {(row["python"], row["core"]) for row in rows if row["passed"]}
+    absent = [row for row in rows if "there is no Python" in row["reason"]]
+    assert len(passed) + len(absent) == len(rows)
+    # None where a machine has neither of the Pythons that the page names.
+    assert {core for _, core in passed} in (({"0.1", "0.2.4"}, set()) if "--core" in piece.words else ({"0.2.4"},))
 
 
 @pytest.mark.slow
