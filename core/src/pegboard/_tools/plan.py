@@ -10,6 +10,8 @@ import keyword
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from attrs import define
+
 from pegboard._arguments.decode import exact_keys, has_every_key
 from pegboard._base.effects import tried
 from pegboard._base.errors import BareMismatch, Mismatch, Suspend
@@ -46,6 +48,7 @@ class ParameterView(NamedTuple):
     locked: frozenset[str] = frozenset()
 
 
+@define(eq=False, slots=False)
 class CompiledPlan:
     """The compiled call of one tool under one view.
 
@@ -59,41 +62,31 @@ class CompiledPlan:
     own, `fetches` if it asks for anything at all, and `blocking` if that runs plain code of a plugin or the program.
     """
 
-    def __init__(
-        self,
-        kind: Kind,
-        record: TypePlan,
-        accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]],
-        invoke: Callable[..., Any],
-        providers: Mapping[str, Provider],
-        hidden: frozenset[str],
-        *,
-        names: tuple[str, ...] = (),
-        overridable: frozenset[str] = frozenset(),
-        extra: TypePlan | None = None,
-    ) -> None:
-        self.kind: Kind = kind
-        self.record = record
-        self.accept = accept
-        self.invoke = invoke
-        self._providers = tuple((name, each.fetch, each.otherwise) for name, each in providers.items())
+    kind: Kind
+    record: TypePlan
+    accept: Callable[[dict[str, Any], int, str | None], tuple[Any, ...]]
+    invoke: Callable[..., Any]
+    providers: Mapping[str, Provider]
+    hidden: frozenset[str]
+    names: tuple[str, ...] = ()
+    overridable: frozenset[str] = frozenset()
+    extra: TypePlan | None = None
+
+    def __attrs_post_init__(self) -> None:
+        providers = self.providers.values()
         self.fetches = bool(providers)
-        self.managed = tuple(provider for provider in providers.values() if provider.managed)
-        self.blocking = any(provider.blocking for provider in providers.values())
-        self.standing = all(provider.standing for provider in providers.values())
-        self.hidden = hidden
-        self.names = names
-        self.overridable = overridable
-        self.extra = extra
+        self.managed = tuple(each for each in providers if each.managed)
+        self.blocking = any(each.blocking for each in providers)
+        self.standing = all(each.standing for each in providers)
 
     def provide(self, invocation: Invocation) -> Mapping[str, Any]:
         """What the program provides, by parameter. Raises `MissingContextError`, and what an injector raises."""
         if not self.fetches:
             return invocation.presets
         provided = {**invocation.presets}
-        for name, fetch, otherwise in self._providers:
-            value = fetch(invocation)  # as `give`, without its frame
-            provided[name] = otherwise(invocation) if value is MISSING else value
+        for name, each in self.providers.items():
+            value = each.fetch(invocation)  # as `give`, without its frame
+            provided[name] = each.otherwise(invocation) if value is MISSING else value
         return provided
 
     def bind(self, values: tuple[Any, ...], invocation: Invocation) -> Bound:
