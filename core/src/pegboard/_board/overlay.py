@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
-from pegboard._base.names import OWN, SEARCH_TOOL, Names, Rename, check_name, listed, renamed
+from pegboard._base.names import OWN, SEARCH_TOOL, Rename, check_name, renamed
 from pegboard._board.board import Board, Groups, View, groups_of
 from pegboard._board.permissions import Guards, fingerprint, strictest
 from pegboard._model.policy import DEFAULT_POLICY, ExecutionPolicy, Permission
@@ -288,27 +288,18 @@ def _with(facts: _Facts, more: Mapping[Entry, Any]) -> _Facts:
     return changed
 
 
-class ViewRules:
+class ViewRules(NamedTuple):
     """What a session shows of the wider view: a tool that fits everything that is asked, under its new name.
 
     The tool that pages through long output is always there and keeps its name: results speak of it.
     """
 
-    def __init__(
-        self,
-        include: Names | None,
-        exclude: Names,
-        tags: Names,
-        prefix: str,
-        rename: Rename | None,
-        where: Callable[[Tool], bool] | None,
-    ) -> None:
-        self.include = None if include is None else listed(include)
-        self.exclude = listed(exclude)
-        self.tags = listed(tags)
-        self.prefix = prefix
-        self.rename = rename
-        self.where = where
+    include: tuple[str, ...] | None
+    exclude: tuple[str, ...]
+    tags: tuple[str, ...]
+    prefix: str
+    rename: Rename | None
+    where: Callable[[Tool], bool] | None
 
     def check(self, wider: View, view: View) -> None:
         """Raise `UnknownNameError` for a name that names nothing, and the error of names that cannot be given."""

@@ -126,7 +126,8 @@ class Session(Catalog):
             rename: Other names, as a mapping or a function of the name.
             where: Predicate over a `Tool`; it is asked once for each state of the board.
         """
-        rules = ViewRules(include, exclude, tags, prefix, rename, where)
+        included = None if include is None else listed(include)
+        rules = ViewRules(included, listed(exclude), listed(tags), prefix, rename, where)
         overlay = Overlay(self._core.groups, self._overlay, rules=rules)
         session = Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)
         rules.check(self._view, session._view)
@@ -212,8 +213,7 @@ class Session(Catalog):
         """
         if dialect is not None:
             return self.dialect(dialect).tools()
-        schemas: list[ToolSchema] = self._remember("schemas", self._schemas)
-        return list(schemas)
+        return list(self._remember("schemas", self._schemas))
 
     def dialect(self, name: str) -> BoundDialect:
         """A provider's format over what is offered here: definitions for requests, calls from responses, answers.
@@ -236,12 +236,12 @@ class Session(Catalog):
             query: Words that the tools' names and descriptions may have.
             limit: Most tools to find.
         """
-        from pegboard.builtin.search import Index, tool_index
+        from pegboard.builtin.search import tool_index
 
         search = self._find(self._overlay.search_name)
         if search is not None and replaces(search, SEARCH_TOOL):
             return self._found_by(self.seen(search), query, limit)
-        index: Index = self._remember("index", lambda: tool_index(self.deferred_tools))
+        index = self._remember("index", lambda: tool_index(self.deferred_tools))
         found = [self[name] for name in index.search(query, limit)]
         self._find_tools(found)
         return found
