@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pegboard._base.effects import guarded, pass_interrupt
 from pegboard._base.errors import PegboardError, UnknownNameError
@@ -22,6 +22,7 @@ from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
 from pegboard._tools.signature import shown_context
 from pegboard.extension import SuspendedCalls
 
+T = TypeVar("T")
 _refreshing: Final = threading.Lock()
 guarded(_refreshing)
 
@@ -125,8 +126,7 @@ class Catalog:
         return self._overlay.view(self._core.registry.board)
 
     def _listing(self) -> _Listing:
-        listing: _Listing = self._remember("listing", self._make_listing)
-        return listing
+        return self._remember("listing", self._make_listing)
 
     def _make_listing(self) -> _Listing:
         registered, overlay = self._view.tools, self._overlay
@@ -145,8 +145,7 @@ class Catalog:
 
     def _listed(self) -> list[Tool]:
         """The tools to list, in order of reveal: nothing that was listed moves, so that providers' caches keep it."""
-        listed: list[Tool] = self._remember("listed", self._in_order)
-        return listed
+        return self._remember("listed", self._in_order)
 
     def _in_order(self) -> list[Tool]:
         tools = self._listing().tools
@@ -158,8 +157,7 @@ class Catalog:
 
         None that a guard keeps back.
         """
-        reveal: Reveal = self._remember("reveal", self._make_reveal)
-        return reveal
+        return self._remember("reveal", self._make_reveal)
 
     def _make_reveal(self) -> Reveal:
         listed, overlay = {tool.name: tool for tool in self._listed()}, self._overlay
@@ -225,9 +223,9 @@ class Catalog:
     def _absence(self, name: str, *, brief: bool = False) -> str:
         return self._view.absence(name) if self._overlay.is_view else self._core.absence(name, brief=brief)
 
-    def _remember(self, key: str, compute: Callable[[], Any]) -> Any:
+    def _remember(self, key: str, compute: Callable[[], T]) -> T:
         self._refresh()
-        memo = self._memo
+        memo: dict[str, T] = self._memo
         if key not in memo:
             memo[key] = compute()
         return memo[key]
@@ -252,10 +250,7 @@ class Catalog:
     @property
     def approver(self) -> Callable[..., Any] | None:
         """Answers requests for approval; the wider session's if this one has none."""
-        overlay = self._overlay
-        while overlay.approver is None and overlay.parent is not None:
-            overlay = overlay.parent
-        return overlay.approver
+        return next((each.approver for each in self.lineage() if each.approver is not None), None)
 
     @approver.setter
     def approver(self, approver: Callable[..., Any] | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from copy import copy
 from typing import TYPE_CHECKING, Any, final
@@ -201,11 +201,6 @@ class Followed:
         """The tools of this registration, by the names that they were registered under."""
         registered = self._core.registry.tools_of(self.pack)
         return {name: tool for name, tool in registered.items() if tool.origin is self.origin}
-
-
-def unfollow_packs(core: ToolkitState, packs: Container[str]) -> None:
-    """Follow no source of these packs any longer; their records go too."""
-    leave(core, [each for each in core.live if each.pack is not None and each.pack in packs])
 
 
 def leave(core: ToolkitState, gone: list[Followed]) -> None:

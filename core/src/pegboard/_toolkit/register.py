@@ -16,7 +16,7 @@ from pegboard._board.board import OnConflict
 from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
-from pegboard._toolkit.live_sources import Followed, is_live, leave, unfollow_packs
+from pegboard._toolkit.live_sources import Followed, is_live, leave
 from pegboard._toolkit.state import ToolkitState, replaces
 from pegboard._tools.collect import check_renamed, own_name
 from pegboard._tools.definition import definition_of
@@ -151,7 +151,7 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
         leave(core, list(live.values()))
         raise
     if read.displaced:
-        unfollow_packs(core, read.displaced)
+        leave(core, [each for each in core.live if each.pack in read.displaced])
     core.live.extend(live.values())
     for each in live.values():
         ours = zip(read.tools, added, strict=True)

@@ -163,11 +163,10 @@ class Toolkit(Session):
         if on_conflict == "replace":
             self._check_deletion('on_conflict="replace"')
         groups = () if group is None else self._core.groups.check(group)
-        said: dict[str, Any] = {"name": name, "description": description, "extended_model": extended_model}
-        said["types"] = types or {}
-        offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         if name is not None and len(sources) > 1:
             raise RegistrationError(f"name= fits one source, got {len(sources)}")
+        said = {"name": name, "description": description, "extended_model": extended_model, "types": types or {}}
+        offer = Offer(sources, groups, presets or {}, enable, disable, prefix, rename, defer=defer, **said)
         return [self.seen(tool) for tool in register(self._core, offer, on_conflict)]
 
     @overload
