@@ -284,40 +284,35 @@ class Registry:
     def leave_groups(self, groups: Iterable[str]) -> None:
         """Take tools out of groups, and away those that belong to no other one."""
         gone = set(groups)
-
-        def without(tool: Tool) -> Tool | None:
-            named = groups_of(tool)
-            left = tuple(group for group in named if group not in gone)
-            return tool if left == named else tool.evolve(groups=left) if left else None
-
-        self._rewrite(without)
-        self._removed()
-
-    def remove(self, names: Iterable[str]) -> None:
-        """Remove tools, all or none. Raises `UnknownNameError` for a name that none has."""
+        fresh: dict[Entry, Tool | None] = {}
         with self._lock:
-            gone = {tool.entry for tool in self.resolve(names)}
-            self._rewrite(lambda tool: None if tool.entry in gone else tool)
+            for tool in [tool for tools in self._tools.values() for tool in tools.values()]:
+                named = groups_of(tool)
+                left = tuple(group for group in named if group not in gone)
+                if left != named:
+                    fresh[tool.entry] = tool.evolve(groups=left) if left else None
+            self.update(fresh)
         self._removed()
 
-    def update(self, fresh: Mapping[Entry, Tool]) -> None:
-        """Put other versions of tools, by the entries of those that are registered, in their places and names."""
+    def remove(self, tools: Iterable[Tool]) -> None:
+        """Remove tools."""
+        self.update(dict.fromkeys(tool.entry for tool in tools))
+        self._removed()
 
-        def newest(tool: Tool) -> Tool:
-            found = fresh.get(tool.entry)
-            return tool if found is None else found.evolve(name=tool.name)
+    def update(self, fresh: Mapping[Entry, Tool | None]) -> None:
+        """Put other versions of tools, by the entries of those that are registered, in their places; None removes."""
 
-        self._rewrite(newest)
+        def newest(tool: Tool) -> Tool | None:
+            found = fresh.get(tool.entry, tool)
+            return found if found is None or found.name == tool.name else found.evolve(name=tool.name)
 
-    def _rewrite(self, change: Callable[[Tool], Tool | None]) -> None:
-        """Put what `change` makes of each tool in its place; None removes it."""
         with self._lock:
             self._tools = {
-                pack: {name: new for name, tool in tools.items() if (new := change(tool)) is not None}
+                pack: {name: new for name, tool in tools.items() if (new := newest(tool)) is not None}
                 for pack, tools in self._tools.items()
             }
             for toolsets in self._sets.values():
-                changed = [[new for tool in each.tools if (new := change(tool))] for each in toolsets]
+                changed = [[new for tool in each.tools if (new := newest(tool))] for each in toolsets]
                 toolsets[:] = [evolve(each, tools=tuple(new)) for each, new in zip(toolsets, changed, strict=True)]
             self._changed()
 

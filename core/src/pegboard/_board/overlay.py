@@ -355,16 +355,16 @@ def _refusal(name: str, candidates: list[str]) -> RegistrationError | None:
 
 
 class GroupFace:
-    """How the meta tool looks in one session: its function's schema, with the groups of now written into it."""
+    """How the meta tool looks: its function's schema, with the groups of now written into it."""
 
     own = True
 
-    def __init__(self, activation: Overlay) -> None:
-        self._activation = activation
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
 
     def of(self, session: CallerSession) -> GroupFace:
-        """How it looks in that session."""
-        return GroupFace(next(session.lineage()))
+        """How it looks in that session: the groups are those of the toolkit."""
+        return self
 
     @property
     def description(self) -> str:
@@ -372,7 +372,7 @@ class GroupFace:
 
         Not which of them are active: a definition that changes costs what providers keep of a request.
         """
-        lines = [self._described(group) for group in self._activation.groups.all("model")]
+        lines = [self._described(group) for group in self._groups.all("model")]
         return "\n".join([_INTRODUCTION, "", "Groups:", *lines] if lines else [_INTRODUCTION, "", _NONE])
 
     def _described(self, group: Group) -> str:
@@ -384,7 +384,7 @@ class GroupFace:
         if PARAMETER not in schema["properties"]:
             return schema
         array = dict(schema["properties"][PARAMETER])
-        if names := [group.name for group in self._activation.groups.all("model")]:
+        if names := [group.name for group in self._groups.all("model")]:
             array["items"] = {**array["items"], "enum": names}
         else:
             array["maxItems"] = 0  # an enum must have a member

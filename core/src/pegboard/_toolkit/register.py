@@ -132,8 +132,8 @@ def fail_tool(core: ToolkitState, origin: Origin, name: str, error: BaseExceptio
     """Remove a pack's tool that turns out to be none, and say so."""
     pass_interrupt(error)
     pack = pack_name(origin.plugin or "")
-    of_pack = [(shown, tool) for shown, tool in core.registry.board.tools.items() if tool.pack == pack]
-    core.registry.remove([shown for shown, tool in of_pack if definition_of(tool).name == name])
+    of_pack = [tool for tool in core.registry.board.tools.values() if tool.pack == pack]
+    core.registry.remove([tool for tool in of_pack if definition_of(tool).name == name])
     core.plugins.find_faults(origin, {**core.plugins.packs[pack].faults, name: describe_exception(error)})
 
 

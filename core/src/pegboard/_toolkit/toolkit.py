@@ -204,11 +204,12 @@ class Toolkit(Session):
         self._check_deletion("unregister")
         gone = [each for each in self._core.live if any(each.source is name for name in names)]
         theirs = {id(each.source): each.record.tools for each in gone}
-        tools = [tool for name in names for tool in theirs.get(id(name), (str(name),))]
+        registry = self._core.registry
+        tools = registry.resolve(tool for name in names for tool in theirs.get(id(name), (str(name),)))
         # A file that cannot be written must leave the tools where they are: permissions go first.
-        self._core.overlay.forget_allowed(self._core.registry.resolve(tools))
+        self._core.overlay.forget_allowed(tools)
         leave(self._core, gone)
-        self._core.registry.remove(tools)
+        registry.remove(tools)
 
     def register_meta_tool(self) -> Tool:
         """Let the model switch groups itself: register `reset_equipped_tools`. A second time changes nothing.
@@ -220,7 +221,7 @@ class Toolkit(Session):
         registered = core.registry.find(META_TOOL)
         if registered is None or not is_meta_tool(registered):
             own = core.own_tool(META_TOOL)
-            core.registry.add([own.evolve(face=GroupFace(core.overlay), origin=Origin())], (), "raise")
+            core.registry.add([own.evolve(face=GroupFace(core.groups), origin=Origin())], (), "raise")
         return self[META_TOOL]
 
     def register_type(self, handler: TypeHandler) -> None:
