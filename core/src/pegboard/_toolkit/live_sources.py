@@ -14,9 +14,9 @@ from pegboard._base.effects import tried
 from pegboard._base.errors import PegboardError, describe_exception
 from pegboard._base.records import Compared
 from pegboard._board.board import OnConflict
-from pegboard._injection.presets import Preset, for_tools
+from pegboard._injection.presets import for_tools
 from pegboard._model.tool import Origin, Tool
-from pegboard._toolkit.state import ToolkitState
+from pegboard._toolkit.state import Presets, ToolkitState
 from pegboard._tools.collect import Collected, check_renamed
 from pegboard.extension import LiveSource, Offer
 
@@ -139,18 +139,16 @@ class Followed:
             if self._over or not self._follows:
                 self._missed = True
                 return
-            while True:
-                edition, self._refused = self._core.edition, {}
-                try:
-                    offered = self._collect(lenient=True).by_name
-                except PegboardError as error:  # one of its tools cannot be a tool: what is registered stays
-                    self._refused[""] = describe_exception(error)
-                    return
-                self._check_names(offered)
-                with self._core.changing:
-                    if edition == self._core.edition:  # no handler came meanwhile
-                        self._swap(offered)
-                        return
+            try:
+                self._core.with_tables_of_now(self._offered, self._swap)
+            except PegboardError as error:  # one of its tools cannot be a tool: what is registered stays
+                self._refused[""] = describe_exception(error)
+
+    def _offered(self) -> dict[str, Tool]:
+        self._refused = {}
+        offered = self._collect(lenient=True).by_name
+        self._check_names(offered)
+        return offered
 
     def _check_names(self, offered: Mapping[str, Tool]) -> None:
         """Note the names in a pack's terms that its source does not know: its author is told nowhere else."""
@@ -168,34 +166,30 @@ class Followed:
         names = {own: name for own, name in self._names.items() if name in ours}
         kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
         gone = [name for own, name in names.items() if own not in offered]
-        new = {own: tool for own, tool in offered.items() if own not in self._names and self._may_register(own, tool)}
+        presets: Presets = {}
+        unknown = ((own, tool) for own, tool in offered.items() if own not in self._names)
+        new = {own: tool for own, tool in unknown if self._may_register(own, tool, presets)}
         added = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
-        for own, tool, placed in zip(new, new.values(), added, strict=True):
-            if placed is None:
-                if self._on_conflict == "raise":
-                    self._refused[own] = f"{own!r} is not offered: there is another tool named {tool.name!r}"
-                continue
-            self._names[own] = placed.name
-            if presets := self._presets_of(own, tool):
-                self._core.hold_presets(placed, presets)
+        self._core.hold_presets(added, presets)
+        for own, placed in zip(new, added, strict=True):
+            if placed is not None:
+                self._names[own] = placed.name
+            elif self._on_conflict == "raise":
+                self._refused[own] = f"{own!r} is not offered: there is another tool named {new[own].name!r}"
         self._names = {own: name for own, name in self._names.items() if own in offered}
 
-    def _may_register(self, own: str, tool: Tool) -> bool:
+    def _may_register(self, own: str, tool: Tool, presets: Presets) -> bool:
         """Whether a new tool fits what was said at the registration; one whose presets do not would lay them open."""
         known = {group.name for group in self._core.groups.all()}
         if self.pack is None and not known.issuperset(tool.groups):
             self._refused[own] = f"{own!r} is not offered: its group was removed"
             return False
         try:
-            self._presets_of(own, tool)
+            presets |= self._core.read_presets(self._offer, [tool], lenient=True)
         except PegboardError as error:
             self._refused[own] = f"{own!r} is not offered: {describe_exception(error)}"
             return False
         return True
-
-    def _presets_of(self, own: str, tool: Tool) -> dict[str, Preset]:
-        values = for_tools(self._offer.presets, {own: tool}, lenient=True).get(own, {})
-        return self._core.check_presets(tool, values)
 
     def _ours(self) -> dict[str, Tool]:
         """The tools of this registration, by the names that they were registered under."""

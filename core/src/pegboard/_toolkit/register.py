@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
@@ -13,12 +13,11 @@ from pegboard._base.effects import pass_interrupt, tried
 from pegboard._base.errors import ConflictError, describe_exception
 from pegboard._base.names import pack_name
 from pegboard._board.board import OnConflict
-from pegboard._injection.presets import Preset, for_tools
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, leave
-from pegboard._toolkit.state import ToolkitState, replaces
-from pegboard._tools.collect import check_renamed, own_name
+from pegboard._toolkit.state import Presets, ToolkitState, replaces
+from pegboard._tools.collect import Collected, check_renamed, own_name
 from pegboard._tools.definition import definition_of
 from pegboard.extension import Offer
 
@@ -67,30 +66,26 @@ def _register_pack(core: ToolkitState, offered: list[Contribution]) -> None:
     """Register what one pack offers; each thing that cannot be tools costs itself alone, and is told."""
     origin, pack = offered[0].origin, offered[0].pack or ""
     refused: dict[str, BaseException] = {}
-    found: dict[str, tuple[Tool, dict[str, Preset]]] = {}
+    found: dict[str, Tool] = {}
+    presets: Presets = {}
     toolsets: list[Toolset] = []
     for each in offered:
         source, terms = _terms(each)
         try:
             collected = core.collector.collect(source, terms, origin, pack, partial(fail_tool, core, origin), refused)
-            given = for_tools(terms.presets, collected.by_name, lenient=bool(refused)) if terms.presets else {}
+            presets |= core.read_presets(terms, collected.tools, lenient=bool(refused))
             for tool in collected.tools:
-                if tool.name in found:
+                if found.setdefault(tool.name, tool) is not tool:
                     refused[tool.name] = ConflictError(f"it offers {tool.name!r} twice; give one another name")
-                else:
-                    own = own_name(tool)
-                    found[tool.name] = tool, core.check_presets(tool, given[own]) if own in given else {}
             toolsets += collected.toolsets
         except BaseException as error:  # noqa: BLE001 - a pack's class or source may do anything
             pass_interrupt(error)
             refused[_label(source)] = error
     before, known = core.plugins.packs[pack].faults, core.registry.tools_of(pack)  # what was refused, and what was not
-    unknown = {name: definition_of(tool).name for name, (tool, _) in found.items() if name not in known}
-    fresh = [name for name, own in unknown.items() if not before or own in before]
-    core.registry.add_pack(pack, [found[name][0] for name in fresh], toolsets)
-    for name in fresh:
-        if found[name][1]:
-            core.hold_presets(*found[name])
+    unknown = [tool for name, tool in found.items() if name not in known]
+    fresh = [tool for tool in unknown if not before or definition_of(tool).name in before]
+    core.registry.add_pack(pack, fresh, toolsets)
+    core.hold_presets(fresh, presets)
     core.plugins.find_faults(origin, {name: describe_exception(error) for name, error in refused.items()})
 
 
@@ -139,51 +134,38 @@ def fail_tool(core: ToolkitState, origin: Origin, name: str, error: BaseExceptio
 
 def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[Tool]:
     """Register the program's objects, which are the offer's `source`, all or none; the tools as registered."""
+    packs = _packs(core, offer.source)
     # All begin before the first is waited for.
     live = {
         id(source): Followed(core, evolve(offer, source=source), on_conflict)
         for source in offer.source
         if type(source) is not FunctionType and is_live(source)
     }
+
+    def add(read: tuple[Collected, Presets]) -> list[tuple[Tool, Tool]]:
+        collected, presets = read
+        added = core.registry.add(collected.tools, collected.toolsets, on_conflict, packs.values())
+        core.hold_presets(added, presets)
+        pairs = zip(collected.tools, added, strict=True)
+        return [(tool, placed) for tool, placed in pairs if placed is not None]
+
     try:
-        read, added = _registered(core, offer, on_conflict, live)
+        registered = core.with_tables_of_now(lambda: _read(core, offer, live, packs), add)
     except BaseException:
         leave(core, list(live.values()))
         raise
-    if read.displaced:
-        leave(core, [each for each in core.live if each.pack in read.displaced])
+    if packs:
+        leave(core, [each for each in core.live if each.pack in packs.values()])
     core.live.extend(live.values())
     for each in live.values():
-        ours = zip(read.tools, added, strict=True)
-        named = {own_name(tool): placed for tool, placed in ours if tool.origin is each.origin and placed is not None}
-        each.follow(named)
-    return [placed for placed in added if placed is not None]
+        each.follow({own_name(tool): placed for tool, placed in registered if tool.origin is each.origin})
+    return [placed for _, placed in registered]
 
 
-def _registered(
-    core: ToolkitState, offer: Offer, on_conflict: OnConflict, live: Mapping[int, Followed]
-) -> tuple[_Read, list[Tool | None]]:
-    while True:
-        edition = core.edition
-        read = _read(core, offer, live)
-        with core.changing:
-            # A handler that came meanwhile does not know these tools, nor they the handler: they are read again.
-            if edition == core.edition:
-                return read, _add(core, on_conflict, read)
-
-
-class _Read(NamedTuple):
-    """What a registration brings: tools with their presets, and the packs that they displace."""
-
-    tools: list[Tool]
-    toolsets: list[Toolset]
-    presets: list[dict[str, Preset]]
-    displaced: list[str]
-
-
-def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Read:
-    """Read the sources of the program. Raises `RegistrationError`."""
-    packs = _packs(core, offer.source)
+def _read(
+    core: ToolkitState, offer: Offer, live: Mapping[int, Followed], packs: Mapping[int, str]
+) -> tuple[Collected, Presets]:
+    """The tools of the program's sources, and their presets. Raises `RegistrationError`."""
     tools: list[Tool] = []
     toolsets: list[Toolset] = []
     for source in offer.source:
@@ -200,23 +182,8 @@ def _read(core: ToolkitState, offer: Offer, live: Mapping[int, Followed]) -> _Re
     if offer.rename is not None and not live:  # a live source may have such a tool later
         check_renamed(offer, map(own_name, tools))
     # Before anything is registered: a preset that does not fit must leave the board as it was.
-    presets = _presets(core, offer, tools, live.values()) if offer.presets else []
-    return _Read(tools, toolsets, presets, sorted(set(packs.values())))
-
-
-def _add(core: ToolkitState, on_conflict: OnConflict, read: _Read) -> list[Tool | None]:
-    added = core.registry.add(read.tools, read.toolsets, on_conflict, read.displaced)
-    for placed, values in zip(added, read.presets, strict=bool(read.presets)):
-        if placed is not None and values:
-            core.hold_presets(placed, values)
-    return added
-
-
-def _presets(core: ToolkitState, offer: Offer, tools: list[Tool], live: Iterable[Followed]) -> list[dict[str, Preset]]:
-    """The presets of each tool. Raises `RegistrationError` for one that does not fit."""
-    named = {own_name(tool): tool for tool in tools}
-    given = for_tools(offer.presets, named, lenient=any(each.is_unavailable for each in live))
-    return [core.check_presets(tool, given.get(own_name(tool), {})) for tool in tools]
+    presets = core.read_presets(offer, tools, lenient=any(each.is_unavailable for each in live.values()))
+    return Collected(tuple(tools), tuple(toolsets)), presets
 
 
 def _packs(core: ToolkitState, sources: Iterable[Any]) -> dict[int, str]:

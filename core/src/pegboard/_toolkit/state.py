@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
@@ -21,18 +21,24 @@ from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
 from pegboard._execution.prepared import CallRunner
 from pegboard._injection.injectors import InjectorTable
-from pegboard._injection.presets import Preset, read_presets
+from pegboard._injection.presets import Preset, for_tools, read_presets
 from pegboard._model.plugin_record import Contribution
 from pegboard._model.policy import checked_capacity
-from pegboard._model.tool import Origin, Tool
+from pegboard._model.tool import Entry, Origin, Tool
 from pegboard._plugins.hooks import HookName
 from pegboard._plugins.manager import Plugins
 from pegboard._results.converters import ConverterTable
 from pegboard._results.factory import ResultFactory
-from pegboard._tools.collect import Collector
+from pegboard._tools.collect import Collector, own_name
 from pegboard._tools.signature import TypeTables
 from pegboard._types.table import TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+# The presets of several tools, by the entries of these.
+Presets: TypeAlias = dict[Entry, dict[str, Preset]]
 
 # What the search is called where tools go by their names on the board: none can have this one.
 OFF_BOARD: Final = ".search_tools"
@@ -142,10 +148,29 @@ class ToolkitState:
         self.collector.check_secrets(tool, [name for name, preset in presets.items() if preset.secret])
         return presets
 
-    def hold_presets(self, tool: Tool, presets: Mapping[str, Preset]) -> None:
-        """Set presets that were checked, for a registered tool."""
-        self.overlay.set_presets(tool, presets)
-        self.registry.touched()
+    def read_presets(self, terms: Offer, tools: Collection[Tool], *, lenient: bool) -> Presets:
+        """The presets in the terms of a registration. Raises `RegistrationError` for one that does not fit."""
+        if not terms.presets:
+            return {}
+        given = for_tools(terms.presets, {own_name(tool): tool for tool in tools}, lenient=lenient)
+        named = ((tool, given.get(own_name(tool))) for tool in tools)
+        return {tool.entry: self.check_presets(tool, values) for tool, values in named if values}
+
+    def hold_presets(self, tools: Iterable[Tool | None], presets: Presets) -> None:
+        """Set presets that were read, for those tools that were registered."""
+        for tool in tools if presets else ():
+            if tool is not None and tool.entry in presets:
+                self.overlay.set_presets(tool, presets[tool.entry])
+                self.registry.touched()
+
+    def with_tables_of_now(self, read: Callable[[], T], put: Callable[[T], U]) -> U:
+        """Read tools and put them on the board; anew where a handler came meanwhile, which did not know them."""
+        while True:
+            edition = self.edition
+            found = read()
+            with self.changing:
+                if edition == self.edition:
+                    return put(found)
 
     def absence(self, name: str, *, brief: bool = False) -> str:
         """Why there is no such tool: the nearest names, and a plugin or a source that failed if it may be theirs."""
