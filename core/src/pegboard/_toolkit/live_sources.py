@@ -110,9 +110,8 @@ class Followed:
     def begin(self) -> None:
         """Wait until the tools are known, and register them for the pack."""
         self.source.tools()
-        self._bring_groups()
-        self._follows = True
-        self.refresh()
+        self._missed = True
+        self.follow({})
 
     @property
     def groups(self) -> tuple[Group, ...]:

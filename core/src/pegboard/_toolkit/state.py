@@ -60,10 +60,6 @@ def tables(plugins: Plugins) -> TypeTables:
     return made
 
 
-def _values(plugins: Plugins, hook: HookName) -> list[Any]:
-    return [each.value for each in plugins.contributions(hook)]
-
-
 def _named(plugins: Plugins, hook: HookName) -> dict[str, Any]:
     """Contributions by their own names. Of two with one name the first counts, and is told; the core's own give way."""
     found: dict[str, Contribution] = {}
@@ -127,7 +123,8 @@ class ToolkitState:
         guards = plugins.contributions("provide_guards")
         overlay.guards = Guards((each.value, each.origin) for each in guards)
         engine.checks = [each.value.check for each in guards if each.value.check is not None]
-        self.middleware: list[Middleware] = sorted(_values(plugins, "provide_middleware"), key=lambda each: each.order)
+        middleware: list[Middleware] = [each.value for each in plugins.contributions("provide_middleware")]
+        self.middleware = sorted(middleware, key=attrgetter("order"))
         engine.around = [each for each in self.middleware if each.whole]
         self.runner = CallRunner(engine)
         # How those calls are made that no session prepared.

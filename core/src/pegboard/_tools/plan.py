@@ -105,7 +105,11 @@ def compile_plan(slots: tuple[ParameterPlan, ...], function: Any, name: str, vie
     """Compile the call of `function` under a view of its parameters."""
     visible = tuple(slot for slot in slots if slot.plan is not None and slot.name not in view.locked)
     extra = next((slot for slot in visible if slot.kind is signature.STARS), None)
-    members = tuple(_member(slot, view) for slot in visible if slot is not extra)
+    members = tuple(
+        Member(slot.name, slot.key, slot.plan, slot.required and slot.name not in view.presets, slot.default)
+        for slot in visible
+        if slot is not extra and slot.plan is not None
+    )
     own = frozenset(slot.key for slot in slots if slot is not extra)
     hidden = (own | keyword_names(function) if extra else own) - {member.key for member in members}
 
@@ -137,12 +141,6 @@ def keyword_names(function: Any) -> frozenset[str]:
     parameters = tried(read_parameters, plain_function(function)) or ()
     names = (name for name, kind, _ in parameters if kind in (signature.KEYWORD, signature.POSITIONAL))
     return bound_keywords(function).union(names)
-
-
-def _member(slot: ParameterPlan, view: ParameterView) -> Member:
-    assert slot.plan is not None  # noqa: S101 - callers pass the model's slots only
-    required = slot.required and slot.name not in view.presets
-    return Member(slot.name, slot.key, slot.plan, required, slot.default)
 
 
 class _PlanWriter(NamedTuple):
