@@ -157,7 +157,7 @@ def verdicts_of(session: Session, name: str) -> list[tuple[str, Verdict]]:
         session: The session.
         name: Name of the tool.
     """
-    return [(guard, verdict) for _, guard, verdict in session._overlay.guards.verdicts(session._tool(name))]
+    return [(guard, verdict) for _, guard, verdict in session._guards.verdicts(session._tool(name))]
 
 
 def watch_calls(toolkit: Toolkit, watcher: Middleware) -> Callable[[], None]:

@@ -17,7 +17,7 @@ from pegboard._model.tool import Entry, Tool
 
 if TYPE_CHECKING:
     from pegboard._model.call import CallerSession
-    from pegboard._model.program import Group, Manager
+    from pegboard._model.program import Group
 
 _WILD: Final = frozenset("*?[")
 META_TOOL: Final = "reset_equipped_tools"
@@ -52,77 +52,81 @@ class Overlay:
     and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.
     """
 
-    prefix = ""  # as rules of a view, for a session that takes this one's tools over
-
     def __init__(
         self,
         groups: Groups,
+        guards: Guards,
         parent: Overlay | None = None,
         policy: ExecutionPolicy | None = None,
         approver: Callable[..., Any] | None = None,
-        rules: ViewRules | Overlay | None = None,
+        shows: Callable[[View], View] | None = None,
+        prefix: str = "",
     ) -> None:
-        self.groups = groups
-        self.parent = parent
-        self.approver = approver
+        self._groups = groups
+        self._guards = guards
+        self._parent = parent
         self._policy = policy
-        self._rules = rules
+        self._approver = approver
+        self._shows = shows
         self._active = self._found = self._presets = _NO_FACTS
         self._decisions = _NO_DECISIONS
         self._closed = False
         self._shown: Mapping[str, int] | None = None
-        self.first_shown = 0
-        self._view: View | None = None
-        self.is_parent = False
+        self._first_shown = 0
+        self._last_view: View | None = None
+        self._is_parent = False
         if parent is None:
-            self.guards = Guards()
             self._lock = threading.Lock()  # one for a toolkit
-            self.is_view, self.search_name = False, SEARCH_TOOL
+            self._is_view, self._search_name = False, SEARCH_TOOL
         else:
-            parent.is_parent = True
-            self.guards, self._lock = parent.guards, parent._lock
-            self.is_view, self.search_name = parent.is_view, parent.search_name
-            if rules is not None:
-                self.is_view, self.search_name = True, f"{rules.prefix}{parent.search_name}"
+            parent._is_parent = True
+            self._lock = parent._lock
+            self._is_view = shows is not None or parent._is_view
+            self._search_name = f"{prefix}{parent._search_name}"
 
-    def chain(self) -> Iterator[Overlay]:
+    def lineage(self) -> Iterator[Overlay]:
         """This one and the wider ones, innermost first."""
         overlay: Overlay | None = self
         while overlay is not None:
             yield overlay
-            overlay = overlay.parent
+            overlay = overlay._parent
+
+    @property
+    def approver(self) -> Callable[..., Any] | None:
+        """Answers requests for approval; the wider session's if this one has none."""
+        return next((each._approver for each in self.lineage() if each._approver is not None), None)
+
+    @approver.setter
+    def approver(self, approver: Callable[..., Any] | None) -> None:
+        self._approver = approver
 
     @property
     def policy(self) -> ExecutionPolicy:
         """The merged execution policy."""
         merged = self._policy or DEFAULT_POLICY
-        return merged if self.parent is None else merged.merged_over(self.parent.policy)
+        return merged if self._parent is None else merged.merged_over(self._parent.policy)
 
-    def view(self, board: Board) -> View:
+    def _view_of(self, board: Board) -> View:
         """A board as this session shows it; computed once for each."""
-        if self.parent is not None and self._rules is None:
-            return self.parent.view(board)
-        view = self._view
+        if self._parent is not None and self._shows is None:
+            return self._parent._view_of(board)
+        view = self._last_view
         if view is None or view.board is not board:
-            wide = View(board, board.tools) if self.parent is None else self.parent.view(board)
-            self._view = view = wide if self._rules is None else self._rules.applied(wide)
+            wide = View(board, board.tools) if self._parent is None else self._parent._view_of(board)
+            self._last_view = view = wide if self._shows is None else self._shows(wide)
         return view
-
-    def applied(self, wider: View) -> View:
-        """What this session shows of the board, for another one that takes it over."""
-        return self.view(wider.board)
 
     # Presets and found tools -----------------------------------------------------------------------------------
 
-    def presets_of(self, tool: Tool) -> dict[str, Any]:
+    def _presets_for(self, tool: Tool) -> dict[str, Any]:
         """The presets of a tool: a session that sets one parameter must not lay open what a wider one sets."""
         merged: dict[str, Any] = {}
-        for overlay in self.chain():
+        for overlay in self.lineage():
             if overlay._presets is not _NO_FACTS and (own := overlay._presets.get(tool.entry)):
                 merged = {**own, **merged}
         return merged
 
-    def set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
+    def _set_presets(self, tool: Tool, presets: Mapping[str, Any], *, merge: bool = False) -> None:
         """Set the presets of a tool here, and drop those that were set here before unless they shall `merge`."""
         with self._lock:  # read and written in one step: two threads that merge lose nothing
             if self._presets is _NO_FACTS:
@@ -131,13 +135,13 @@ class Overlay:
             # Of one tool: no copy of what there is about all others.
             self._presets[tool.entry] = {**before, **presets}
 
-    def has_found(self, tool: Tool) -> bool:
+    def _has_found(self, tool: Tool) -> bool:
         """Whether a deferred tool was found here or in a wider session."""
-        return any(tool.entry in overlay._found for overlay in self.chain())
+        return any(tool.entry in overlay._found for overlay in self.lineage())
 
-    def add_found(self, tools: Iterable[Tool]) -> bool:
+    def _add_found(self, tools: Iterable[Tool]) -> bool:
         """Remember what was found; whether some of it is new."""
-        fresh = {tool.entry: True for tool in tools if not self.has_found(tool)}
+        fresh = {tool.entry: True for tool in tools if not self._has_found(tool)}
         if fresh:
             with self._lock:
                 self._found = _with(self._found, fresh)
@@ -145,33 +149,28 @@ class Overlay:
 
     # The order of reveal ---------------------------------------------------------------------------------------
 
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The names that were listed here, in the order in which they first were; of them `first_shown` at once."""
-        return tuple(self._shown or ())
-
-    def show(self, names: Iterable[str], board: Board) -> Mapping[str, int]:
+    def _show(self, names: Iterable[str], board: Board) -> Mapping[str, int]:
         """The place of each name that was ever listed here; names that are new get the next ones."""
         with self._lock:
             before = dict.fromkeys(self._wider_order(board)) if self._shown is None else self._shown
             shown = {name: place for place, name in enumerate(dict.fromkeys((*before, *names)))}
             self._shown = shown
-            self.first_shown = self.first_shown or len(shown)
+            self._first_shown = self._first_shown or len(shown)
         return shown
 
-    def go_on_with(self, names: Iterable[str]) -> None:
+    def _go_on_with(self, names: Iterable[str]) -> None:
         """Begin with this order of reveal, and not with that of the wider session."""
         shown = {name: place for place, name in enumerate(dict.fromkeys(names))}
         with self._lock:
-            self._shown, self.first_shown = shown, len(shown)
+            self._shown, self._first_shown = shown, len(shown)
 
     def _wider_order(self, board: Board) -> Iterator[str]:
         """The order of the nearest wider session that has one, by the names that its tools have here."""
-        wider = next((each for each in self.chain() if each._shown is not None), None)
+        wider = next((each for each in self.lineage() if each._shown is not None), None)
         if wider is None:
             return
-        there, here = wider.view(board), self.view(board)
-        for name in wider.shown:
+        there, here = wider._view_of(board), self._view_of(board)
+        for name in wider._shown or ():
             tool = there.tools.get(name)
             own = name if there is here else here.name_of(tool) if tool is not None else None
             if own is not None:
@@ -179,24 +178,24 @@ class Overlay:
 
     # Permissions -----------------------------------------------------------------------------------------------
 
-    def standing(self, tool: Tool) -> tuple[Permission | None, str]:
+    def _standing(self, tool: Tool) -> tuple[Permission | None, str]:
         """The permission that was set, here or by a guard, None where none was, and why it asks, if that is known."""
-        permission, changed = self._standing(tool)
-        if not self.guards:
+        permission, changed = self._decided(tool)
+        if not self._guards:
             return permission, changed
-        verdict = self.guards.verdict(tool)
+        verdict = self._guards.verdict(tool)
         return strictest(permission, verdict.permission), changed or verdict.reason
 
-    def asks_again(self, tool: Tool) -> str:
+    def _asks_again(self, tool: Tool) -> str:
         """That a tool has changed since it was allowed, and has to ask; empty if it need not."""
-        return self._standing(tool)[1] or self.guards.asks_again(tool)
+        return self._decided(tool)[1] or self._guards.asks_again(tool)
 
-    def _standing(self, tool: Tool) -> tuple[Permission | None, str]:
+    def _decided(self, tool: Tool) -> tuple[Permission | None, str]:
         """The permission that was set, and that a tool which was allowed has changed and has to ask.
 
         What a session allowed ends when the tool is removed, so that a later namesake has to ask.
         """
-        for overlay in self.chain():
+        for overlay in self.lineage():
             decision = overlay._decisions.get(tool.name)
             if decision is None:
                 continue
@@ -208,22 +207,24 @@ class Overlay:
                 return decision.permission, ""
         return None, ""
 
-    def set_permission(self, tool: Tool, permission: Permission, read: Tool) -> None:
+    def _set_permission(self, tool: Tool, permission: Permission, read: Tool) -> None:
         """Set it for the tool as it was `read`. Raises what a guard raises: nothing has changed then."""
-        kept = bool(self.guards) and self.guards.hear(read.evolve(name=tool.name), permission, keep=self.parent is None)
-        # The toolkit is told when a tool goes (`forget_allowed`), its sessions are not.
-        place = None if self.parent is None else tool.entry.place
+        kept = bool(self._guards) and self._guards.hear(
+            read.evolve(name=tool.name), permission, keep=self._parent is None
+        )
+        # The toolkit is told when a tool goes (`_forget_allowed`), its sessions are not.
+        place = None if self._parent is None else tool.entry.place
         decided = {} if kept else {tool.name: _Decision(permission, fingerprint(read), place)}
         with self._lock:
             others = {name: each for name, each in self._decisions.items() if name != tool.name}
             self._decisions = {**others, **decided}
 
-    def forget_allowed(self, tools: Iterable[Tool]) -> None:
+    def _forget_allowed(self, tools: Iterable[Tool]) -> None:
         """Drop what tools that are removed were allowed; one that comes back changed has to ask all the same."""
         gone = {tool.name: tool for tool in tools}
-        if self.guards:
+        if self._guards:
             for tool in gone.values():
-                self.guards.hear(tool, None, keep=True)
+                self._guards.hear(tool, None, keep=True)
         with self._lock:
             self._decisions = {
                 name: each._replace(permission=None) if name in gone and each.permission is Permission.ALWAYS else each
@@ -232,13 +233,13 @@ class Overlay:
 
     # Groups ----------------------------------------------------------------------------------------------------
 
-    def is_active(self, name: str) -> bool:
+    def _is_active(self, name: str) -> bool:
         """Whether a group is active here; one that does not exist is not."""
         # A pack's tool may name a group that the program has not created: it stays hidden until then.
-        group = self.groups.find(name)
+        group = self._groups.find(name)
         if group is None:
             return False
-        for overlay in self.chain():
+        for overlay in self.lineage():
             active = overlay._active.get(group.entry)
             if active is not None:
                 return bool(active)
@@ -246,40 +247,20 @@ class Overlay:
                 return False
         return group.active
 
-    def offers(self, tool: Tool) -> bool:
+    def _offers(self, tool: Tool) -> bool:
         """Whether a tool is offered here: in no group, or in an active one, and by every guard."""
         groups = groups_of(tool)
-        return (not groups or any(map(self.is_active, groups))) and not self.withheld(tool)
+        return (not groups or any(map(self._is_active, groups))) and not self._withheld(tool)
 
-    def withheld(self, tool: Tool) -> str:
+    def _withheld(self, tool: Tool) -> str:
         """Why a guard keeps a registered tool back; empty if none does."""
-        if not self.guards or (verdict := self.guards.verdict(tool)).offered:
+        if not self._guards or (verdict := self._guards.verdict(tool)).offered:
             return ""
         return verdict.reason or f"{tool.name!r} is kept back by a guard"
-
-    def active_groups(self) -> tuple[str, ...]:
-        """The names of the active groups."""
-        return tuple(group.name for group in self.groups.all() if self.is_active(group.name))
-
-    def update_groups(self, names: Iterable[str] | str, active: bool) -> None:
-        """Switch groups, all or none."""
-        wanted = self.groups.check(names)
-        self._activate({group.entry: bool(active) for group in self.groups.all() if group.name in wanted})
 
     def _activate(self, said: Mapping[Entry, bool]) -> None:
         with self._lock:
             self._active = _with(self._active, said)
-
-    def set_active_groups(self, names: Iterable[str] | str, managed_by: Manager | None = None) -> None:
-        """Make `names` the active ones and the others (all others, or those managed alike) inactive, all or none.
-
-        A session that says this of all groups is closed: one that is created later stays inactive there. The toolkit's
-        own is not, for `create_group(active=)` is said of it.
-        """
-        wanted = self.groups.check(names, managed_by)
-        self._activate({group.entry: group.name in wanted for group in self.groups.all(managed_by)})
-        if managed_by is None and self.parent is not None:
-            self._closed = True
 
 
 def _with(facts: _Facts, more: Mapping[Entry, Any]) -> _Facts:

@@ -15,7 +15,7 @@ from pegboard._board.overlay import META_TOOL, PARAMETER, Overlay
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._model.call import ToolCall
-from pegboard._model.policy import ExecutionPolicy, Permission
+from pegboard._model.policy import Permission
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
@@ -48,7 +48,7 @@ class Reveal(NamedTuple):
     first: frozenset[str]
 
 
-class Catalog:
+class Catalog(Overlay):
     """Which tools one session shows, under which names, which of many deferred ones are listed, and how they run.
 
     It stands on the board of now and on what the session says of it; what costs more than a look is remembered until
@@ -60,14 +60,15 @@ class Catalog:
     def __init__(
         self,
         core: ToolkitState,
-        overlay: Overlay,
+        parent: Overlay | None,
         scope: Scope,
         agent: Any,
         subject: Any = None,
         id: str | None = None,  # noqa: A002 - the session's own name
+        **own: Any,
     ) -> None:
+        super().__init__(core.groups, core.guards, parent, **own)
         self._core = core
-        self._overlay = overlay
         self.scope = scope
         self.agent = agent
         self.subject = subject
@@ -85,7 +86,7 @@ class Catalog:
         changes: dict[str, Any] = {}
         if (name := self._name_of(tool)) != tool.name:
             changes["name"] = name
-        if presets := self._overlay.presets_of(tool):
+        if presets := self._presets_for(tool):
             changes["hidden"] = frozenset(presets)
         if tool.face is not None:
             changes["face"] = tool.face.of(self)
@@ -97,13 +98,13 @@ class Catalog:
         view = self._view
         problems = [*(str(error) for _, error in sorted(view.refused.items())), *self._exposed(view)]
         for name, tool in view.tools.items():
-            if withheld := self._overlay.withheld(tool):
+            if withheld := self._withheld(tool):
                 problems.append(withheld)
-            if again := self._overlay.asks_again(tool):
+            if again := self._asks_again(tool):
                 how = f'to allow it as it is now: set_permission({name!r}, "always")'
                 problems.append(f"{name!r} asks again: {again}; {how}")
         # Asked first, because to make the listing imports what is named by import strings.
-        rival = self._listing().rival if self._overlay.search_name in view.tools else None
+        rival = self._listing().rival if self._search_name in view.tools else None
         if rival is not None:
             problems.append(
                 f"all deferred tools are listed, for {rival.name!r} ({rival.origin}) has the name of the search for "
@@ -123,23 +124,23 @@ class Catalog:
 
     @property
     def _view(self) -> View:
-        return self._overlay.view(self._core.registry.board)
+        return self._view_of(self._core.registry.board)
 
     def _listing(self) -> _Listing:
         return self._remember("listing", self._make_listing)
 
     def _make_listing(self) -> _Listing:
-        registered, overlay = self._view.tools, self._overlay
-        everything = [self.seen(tool) for tool in registered.values() if overlay.offers(tool)]
+        registered = self._view.tools
+        everything = [self.seen(tool) for tool in registered.values() if self._offers(tool)]
         apps = [tool for tool in everything if tool.for_apps_only]
         offered = [tool for tool in everything if not tool.for_apps_only] if apps else everything
         deferred = [tool for tool in offered if tool.options.defer]
         if len(deferred) <= self._core.options.defer_threshold:
             return _Listing(offered, deferred, apps)
-        search = registered.get(overlay.search_name)
+        search = registered.get(self._search_name)
         if search is not None and not replaces(search, SEARCH_TOOL):
             return _Listing(offered, deferred, apps, rival=search)
-        listed = [tool for tool in offered if not tool.options.defer or overlay.has_found(tool)]
+        listed = [tool for tool in offered if not tool.options.defer or self._has_found(tool)]
         own = [self.seen(self._core.search_tool)] if search is None else []
         return _Listing([*listed, *own], deferred, apps, searches=bool(own))
 
@@ -149,7 +150,7 @@ class Catalog:
 
     def _in_order(self) -> list[Tool]:
         tools = self._listing().tools
-        places = self._overlay.show([tool.name for tool in tools], self._core.registry.board)
+        places = self._show([tool.name for tool in tools], self._core.registry.board)
         return sorted(tools, key=lambda tool: places[tool.name])
 
     def reveal(self) -> Reveal:
@@ -160,21 +161,21 @@ class Catalog:
         return self._remember("reveal", self._make_reveal)
 
     def _make_reveal(self) -> Reveal:
-        listed, overlay = {tool.name: tool for tool in self._listed()}, self._overlay
-        tools = []
-        for name in overlay.shown:
+        listed = {tool.name: tool for tool in self._listed()}
+        tools, shown = [], tuple(self._shown or ())
+        for name in shown:
             found = None if name in listed else self._find(name)
             if name in listed:
                 tools.append(listed[name])
-            elif found is not None and not (found.for_apps_only or overlay.withheld(found)):
+            elif found is not None and not (found.for_apps_only or self._withheld(found)):
                 tools.append(self.seen(found))
-        return Reveal(tools, frozenset(overlay.shown[: overlay.first_shown]))
+        return Reveal(tools, frozenset(shown[: self._first_shown]))
 
     def why_listed(self, tool: Tool) -> str:
         """Why a tool is listed here: for its group, a search, or because it is registered."""
-        if active := [name for name in groups_of(tool) if self._overlay.is_active(name)]:
+        if active := [name for name in groups_of(tool) if self._is_active(name)]:
             return f"group {active[0]!r} is active"
-        if tool.options.defer and self._overlay.has_found(tool):
+        if tool.options.defer and self._has_found(tool):
             return "a search found it"
         return f"registered by {tool.origin}"
 
@@ -183,9 +184,9 @@ class Catalog:
         found = self._find(tool.name)
         if found is None:
             return f"no longer registered by {tool.origin}"
-        if withheld := self._overlay.withheld(found):
+        if withheld := self._withheld(found):
             return withheld
-        if not self._overlay.offers(found):
+        if not self._offers(found):
             return f"group {groups_of(found)[0]!r} is not active"
         return "no search found it"
 
@@ -197,20 +198,19 @@ class Catalog:
         return schemas
 
     def _find_tools(self, tools: Iterable[Tool]) -> None:
-        if self._overlay.add_found(tools):
+        if self._add_found(tools):
             self._changed()
 
     def _name_of(self, tool: Tool) -> str:
         """The name here of a registered tool, or of the search. The board is made for views alone."""
         if tool.name == OFF_BOARD:
-            return self._overlay.search_name
-        return (self._view.name_of(tool) if self._overlay.is_view else None) or tool.name
+            return self._search_name
+        return (self._view.name_of(tool) if self._is_view else None) or tool.name
 
     def _find(self, name: str) -> Tool | None:
         """The tool of that name as it is registered; in a view there are no aliases."""
-        overlay = self._overlay
-        found = self._view.tools.get(name) if overlay.is_view else self._core.registry.find(name)
-        if found is None and name == overlay.search_name and self._listing().searches:
+        found = self._view.tools.get(name) if self._is_view else self._core.registry.find(name)
+        if found is None and name == self._search_name and self._listing().searches:
             return self._core.search_tool
         return found
 
@@ -221,7 +221,7 @@ class Catalog:
         return tool
 
     def _absence(self, name: str, *, brief: bool = False) -> str:
-        return self._view.absence(name) if self._overlay.is_view else self._core.absence(name, brief=brief)
+        return self._view.absence(name) if self._is_view else self._core.absence(name, brief=brief)
 
     def _remember(self, key: str, compute: Callable[[], T]) -> T:
         self._refresh()
@@ -240,30 +240,12 @@ class Catalog:
 
     def _changed(self) -> None:
         """What this session says has changed: what it keeps ready is made anew, and what narrower ones keep."""
-        if self._overlay.is_parent:
+        if self._is_parent:
             self._core.registry.touched()
         # New ones, not emptied ones: a thread that is at work fills the old ones, with what held when it began.
         self._cache, self._memo = {}, {}
 
     # What it decides -------------------------------------------------------------------------------------------
-
-    @property
-    def approver(self) -> Callable[..., Any] | None:
-        """Answers requests for approval; the wider session's if this one has none."""
-        return next((each.approver for each in self.lineage() if each.approver is not None), None)
-
-    @approver.setter
-    def approver(self, approver: Callable[..., Any] | None) -> None:
-        self._overlay.approver = approver
-
-    def lineage(self) -> Iterator[Overlay]:
-        """What tells this session from other ones, then the same of each wider one."""
-        return self._overlay.chain()
-
-    @property
-    def policy(self) -> ExecutionPolicy:
-        """The merged execution policy."""
-        return self._overlay.policy
 
     @property
     def toolkit(self) -> Any:
@@ -281,7 +263,7 @@ class Catalog:
             else:
                 restore(self)
         everything = list(ending.suspended.values())
-        if self._overlay.parent is None:
+        if self._parent is None:
             return everything
         return [call for call in everything if call._state.session is self]
 
@@ -310,10 +292,10 @@ class Catalog:
         if tool is None:
             absent = self._absence
             return Unavailable(Status.NOT_FOUND, "not_found", absent(name, brief=True), {"remedy": absent(name)})
-        if withheld := self._overlay.withheld(tool):
+        if withheld := self._withheld(tool):
             message = f"{name} cannot be called: it is not offered here"
             return Unavailable(Status.DENIED, "denied", message, {"remedy": withheld})
-        if not self._overlay.offers(tool):
+        if not self._offers(tool):
             return self._inactive(name, groups_of(tool))
         shown = self._name_of(tool)
         named = tool if shown == tool.name else tool.evolve(name=shown)
@@ -321,9 +303,9 @@ class Catalog:
         judged = named if tool.name == OFF_BOARD else tool
         return BoundTool(
             named,
-            self._overlay.presets_of(tool),
+            self._presets_for(tool),
             self.policy,
-            *self._overlay.standing(tool),
+            *self._standing(tool),
             [each for each in self._core.middleware if each.applies is None or each.applies(judged)],
             self._core.limits_for(judged),
             self._core.engine,
@@ -338,7 +320,7 @@ class Catalog:
         remedy = f"{create}update_groups([{named}], True)"
         switchable = [group.name for group in self._core.groups.all("model") if group.name in groups]
         tool = self._core.registry.find(META_TOOL) if switchable else None
-        may_switch = tool is not None and is_meta_tool(tool) and self._overlay.standing(tool)[0] != Permission.NEVER
+        may_switch = tool is not None and is_meta_tool(tool) and self._standing(tool)[0] != Permission.NEVER
         meta = self._view.name_of(tool) if tool is not None and may_switch else None
         how = f"to activate it, call {meta}, with {switchable[0]!r} in {PARAMETER}" if meta else "go on without it"
         reason = f"its {'groups are' if len(groups) > 1 else 'group is'} not active: {named}"

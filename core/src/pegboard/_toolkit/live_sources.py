@@ -139,7 +139,7 @@ class Followed:
                 self._missed = True
                 return
             try:
-                self._core.with_tables_of_now(self._offered, self._swap)
+                self._core.assembly.as_of_now(self._offered, self._swap)
             except PegboardError as error:  # one of its tools cannot be a tool: what is registered stays
                 self._refused[""] = describe_exception(error)
 
@@ -184,7 +184,8 @@ class Followed:
             self._refused[own] = f"{own!r} is not offered: its group was removed"
             return False
         try:
-            presets |= self._core.read_presets(self._offer, [tool], lenient=True)
+            if self._offer.presets:
+                presets |= self._core.read_presets(self._offer, [tool], lenient=True)
         except PegboardError as error:
             self._refused[own] = f"{own!r} is not offered: {describe_exception(error)}"
             return False

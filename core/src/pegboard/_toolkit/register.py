@@ -73,7 +73,8 @@ def _register_pack(core: ToolkitState, offered: list[Contribution]) -> None:
         source, terms = _terms(each)
         try:
             collected = core.collector.collect(source, terms, origin, pack, partial(fail_tool, core, origin), refused)
-            presets |= core.read_presets(terms, collected.tools, lenient=bool(refused))
+            if terms.presets:
+                presets |= core.read_presets(terms, collected.tools, lenient=bool(refused))
             for tool in collected.tools:
                 if found.setdefault(tool.name, tool) is not tool:
                     refused[tool.name] = ConflictError(f"it offers {tool.name!r} twice; give one another name")
@@ -145,12 +146,13 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
     def add(read: tuple[Collected, Presets]) -> list[tuple[Tool, Tool]]:
         collected, presets = read
         added = core.registry.add(collected.tools, collected.toolsets, on_conflict, packs.values())
-        core.hold_presets(added, presets)
+        if presets:
+            core.hold_presets(added, presets)
         pairs = zip(collected.tools, added, strict=True)
         return [(tool, placed) for tool, placed in pairs if placed is not None]
 
     try:
-        registered = core.with_tables_of_now(lambda: _read(core, offer, live, packs), add)
+        registered = core.assembly.as_of_now(lambda: _read(core, offer, live, packs), add)
     except BaseException:
         leave(core, list(live.values()))
         raise
@@ -182,7 +184,8 @@ def _read(
     if offer.rename is not None and not live:  # a live source may have such a tool later
         check_renamed(offer, map(own_name, tools))
     # Before anything is registered: a preset that does not fit must leave the board as it was.
-    presets = core.read_presets(offer, tools, lenient=any(each.is_unavailable for each in live.values()))
+    lenient = any(each.is_unavailable for each in live.values())
+    presets = core.read_presets(offer, tools, lenient=lenient) if offer.presets else {}
     return Collected(tuple(tools), tuple(toolsets)), presets
 
 
@@ -224,9 +227,9 @@ def extend(core: ToolkitState, table: str, handler: Any) -> None:
 def change(core: ToolkitState, add: Callable[[], Callable[[], object]]) -> None:
     """Change a table and read every tool anew. If that raises, what `add` gives takes it back."""
     with core.extending:
-        with core.changing:
+        with core.assembly.changing:
             take_back = add()
-            core.edition += 1
+            core.assembly.edition += 1
         try:
             core.registry.update({tool.entry: read_anew(core, tool) for tool in core.registry.board.tools.values()})
         except BaseException:

@@ -11,7 +11,8 @@ from attrs import evolve
 from pegboard._base.effects import ClosedError
 from pegboard._base.errors import PegboardError, ToolError
 from pegboard._base.names import SEARCH_TOOL, check_name, listed
-from pegboard._board.overlay import Overlay, ViewRules
+from pegboard._board.board import View
+from pegboard._board.overlay import ViewRules
 from pegboard._execution.bound import BoundTool
 from pegboard._execution.runner import NOTHING_GIVEN
 from pegboard._injection.context import Scope
@@ -41,11 +42,12 @@ class Session(Catalog):
 
     Args:
         core: State of the toolkit. The parameters of the constructor are for the toolkit itself.
-        overlay: What this session sets, over that of the wider one.
+        parent: The wider session.
         scope: Where the context of its calls is looked up.
         agent: The agent that calls.
         subject: For whom the session acts.
         id: Name of the session over restarts.
+        own: What this session sets, as an `Overlay` takes it.
     """
 
     # Sessions --------------------------------------------------------------------------------------------------
@@ -83,14 +85,15 @@ class Session(Catalog):
         scope = self.scope if agent is None else Scope((agent,), level="agent", wider=self.scope)
         if type(context) is not tuple or context:
             scope = Scope(context, level="session", wider=scope)
-        overlay = Overlay(self._core.groups, self._overlay, policy, approver)
         session = Session(
             self._core,
-            overlay,
+            self,
             scope,
             self.agent if agent is None else agent,
             self.subject if subject is None else subject,
             self.id if id is None else id,
+            policy=policy,
+            approver=approver,
         )
         if presets:
             for tool, values in presets.items():
@@ -128,10 +131,9 @@ class Session(Catalog):
         """
         included = None if include is None else listed(include)
         rules = ViewRules(included, listed(exclude), listed(tags), prefix, rename, where)
-        overlay = Overlay(self._core.groups, self._overlay, rules=rules)
-        session = Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)
+        session = self._showing(rules.applied, prefix)
         rules.check(self._view, session._view)
-        check_name(overlay.search_name)
+        check_name(session._search_name)
         return session
 
     def through(self, view: Session) -> Session:
@@ -139,8 +141,10 @@ class Session(Catalog):
 
         For a tool that calls others in the name of its caller, who need not be shown them.
         """
-        overlay = Overlay(self._core.groups, self._overlay, rules=view._overlay)
-        return Session(self._core, overlay, self.scope, self.agent, self.subject, self.id)
+        return self._showing(lambda wider: view._view_of(wider.board))
+
+    def _showing(self, shows: Callable[[View], View], prefix: str = "") -> Session:
+        return Session(self._core, self, self.scope, self.agent, self.subject, self.id, shows=shows, prefix=prefix)
 
     # Looking ---------------------------------------------------------------------------------------------------
 
@@ -164,12 +168,12 @@ class Session(Catalog):
 
         Set it to go on with the order of another session; deferred tools among the names count as found.
         """
-        return self._overlay.shown
+        return tuple(self._shown or ())
 
     @shown.setter
     def shown(self, names: Iterable[str]) -> None:
-        self._overlay.go_on_with(names)
-        registered = (self._find(name) for name in self._overlay.shown)
+        self._go_on_with(names)
+        registered = (self._find(name) for name in self.shown)
         self._find_tools([tool for tool in registered if tool is not None and tool.options.defer])
         self._changed()
 
@@ -238,7 +242,7 @@ class Session(Catalog):
         """
         from pegboard.builtin.search import tool_index
 
-        search = self._find(self._overlay.search_name)
+        search = self._find(self._search_name)
         if search is not None and replaces(search, SEARCH_TOOL):
             return self._found_by(self.seen(search), query, limit)
         index = self._remember("index", lambda: tool_index(self.deferred_tools))
@@ -273,7 +277,7 @@ class Session(Catalog):
     @property
     def found_tools(self) -> tuple[str, ...]:
         """The names of the deferred tools that were found and are therefore listed, in board order."""
-        return tuple(tool.name for tool in self._listing().deferred if self._overlay.has_found(tool))
+        return tuple(tool.name for tool in self._listing().deferred if self._has_found(tool))
 
     def read_output(self, handle: str, offset: int = 0) -> str:
         """Read a page of output that was too long to be shown at once, with `overflow="spill"`.
@@ -295,12 +299,12 @@ class Session(Catalog):
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the order in which they were created."""
-        return self._core.groups.all()
+        return self._groups.all()
 
     @property
     def active_groups(self) -> tuple[str, ...]:
         """The names of the groups that are active in this session; those of a toolkit in its root session."""
-        return self._overlay.active_groups()
+        return tuple(group.name for group in self.groups if self._is_active(group.name))
 
     def update_groups(self, names: Names, active: bool) -> None:
         """Activate or deactivate groups, all or none. Raises `UnknownNameError` naming the known groups.
@@ -309,7 +313,8 @@ class Session(Catalog):
             names: Name or names of the groups.
             active: Whether their tools are offered from now on.
         """
-        self._overlay.update_groups(names, active)
+        wanted = self._groups.check(names)
+        self._activate({group.entry: bool(active) for group in self.groups if group.name in wanted})
         self._changed()
 
     def set_active_groups(self, names: Names, *, managed_by: Manager | None = None) -> None:
@@ -320,7 +325,10 @@ class Session(Catalog):
             managed_by: `"model"` or `"program"` leaves groups of the other manager as they are. None means all groups;
                 in a session it then holds for groups that are created later too: they are inactive there.
         """
-        self._overlay.set_active_groups(names, managed_by)
+        wanted = self._groups.check(names, managed_by)
+        self._activate({group.entry: group.name in wanted for group in self._groups.all(managed_by)})
+        # Not the toolkit's own: `create_group(active=)` is said of it.
+        self._closed = self._closed or (managed_by is None and self._parent is not None)
         self._changed()
 
     # Presets and permissions -----------------------------------------------------------------------------------
@@ -348,8 +356,7 @@ class Session(Catalog):
     @property
     def permissions(self) -> dict[str, Permission]:
         """The permission of every tool by name."""
-        explicit = self._overlay.standing
-        return {name: explicit(tool)[0] or tool.permission for name, tool in self._view.tools.items()}
+        return {name: self._standing(tool)[0] or tool.permission for name, tool in self._view.tools.items()}
 
     def set_permission(self, name: str | Tool, permission: Permission | Literal["always", "prompt", "never"]) -> None:
         """Set whether a tool runs, until the program ends; the pack `pegboard-policy` keeps permissions in a file.
@@ -363,18 +370,18 @@ class Session(Catalog):
         """
         tool = self._tool(name if isinstance(name, str) else name.name)
         read = tool if isinstance(name, str) else name.evolve(hidden=frozenset())
-        self._overlay.set_permission(tool, Permission(permission), read)
+        self._set_permission(tool, Permission(permission), read)
         self._changed()
 
     # What this session decides ---------------------------------------------------------------------------------
 
     def presets_of(self, name: str) -> dict[str, Preset]:
         """The presets of a tool; their repr shows no values."""
-        return self._overlay.presets_of(self._tool(name))
+        return self._presets_for(self._tool(name))
 
     def _preset(self, name: str, values: Mapping[str, Any], *, merge: bool) -> None:
         tool = self._tool(name)
-        self._overlay.set_presets(tool, self._core.check_presets(tool, values), merge=merge)
+        self._set_presets(tool, self._core.check_presets(tool, values), merge=merge)
         self._changed()
 
     # Calls -----------------------------------------------------------------------------------------------------

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.effects import tried
 from pegboard._base.errors import UnknownNameError, suggestion
 from pegboard._base.names import OWN, SEARCH_TOOL
-from pegboard._board.board import Registry
-from pegboard._board.overlay import Overlay
+from pegboard._board.board import Groups, Registry
 from pegboard._board.permissions import Guards
 from pegboard._execution.concurrency import Limit
 from pegboard._execution.engine import Engine
@@ -33,9 +32,6 @@ from pegboard._tools.collect import Collector, own_name
 from pegboard._tools.signature import TypeTables
 from pegboard._types.table import TypeTable
 from pegboard.extension import Dialect, Middleware, Offer
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 # The presets of several tools, by the entries of these.
 Presets: TypeAlias = dict[Entry, dict[str, Preset]]
@@ -101,9 +97,7 @@ class ToolkitOptions(NamedTuple):
 class ToolkitState:
     """Board, plugins, engine and groups of a toolkit, and the tables that its tools are read with."""
 
-    def __init__(
-        self, plugins: Plugins, toolkit: Any, results: ResultFactory, options: ToolkitOptions, overlay: Overlay
-    ) -> None:
+    def __init__(self, plugins: Plugins, toolkit: Any, results: ResultFactory, options: ToolkitOptions) -> None:
         if options.defer_threshold < 0:
             raise ValueError(f"defer_threshold takes a number of tools, 0 or more; got {options.defer_threshold}")
         if options.max_concurrency is not None:
@@ -121,7 +115,7 @@ class ToolkitState:
             engine.backends[name] = name if own.get(name) is backend else backend
         self.dialects: dict[str, Dialect] = _named(plugins, "provide_dialects")
         guards = plugins.contributions("provide_guards")
-        overlay.guards = Guards((each.value, each.origin) for each in guards)
+        self.guards = Guards((each.value, each.origin) for each in guards)
         engine.checks = [each.value.check for each in guards if each.value.check is not None]
         middleware: list[Middleware] = [each.value for each in plugins.contributions("provide_middleware")]
         self.middleware = sorted(middleware, key=attrgetter("order"))
@@ -131,13 +125,10 @@ class ToolkitState:
         self.run = self.runner.entered if engine.around else self.runner.run
         self.collector = Collector(self.assembly, plugins, engine.backends)
         self.registry = Registry(self.assembly.forget)
-        self.overlay = overlay  # what the program itself says, in the root session and by registering
-        self.groups = overlay.groups
+        self.groups = Groups()
         self.live: list[Any] = []  # the registrations of live sources, each with a `record`
-        # One program's handler at a time, and what is read with the tables of before is read again.
+        # One program's handler at a time.
         self.extending = threading.RLock()
-        self.changing = threading.RLock()
-        self.edition = 0
 
     def check_presets(self, tool: Tool, values: Mapping[str, Any]) -> dict[str, Preset]:
         """The presets that these values are, for a tool that need not be registered yet. Raises `RegistrationError`."""
@@ -147,27 +138,16 @@ class ToolkitState:
 
     def read_presets(self, terms: Offer, tools: Collection[Tool], *, lenient: bool) -> Presets:
         """The presets in the terms of a registration. Raises `RegistrationError` for one that does not fit."""
-        if not terms.presets:
-            return {}
         given = for_tools(terms.presets, {own_name(tool): tool for tool in tools}, lenient=lenient)
         named = ((tool, given.get(own_name(tool))) for tool in tools)
         return {tool.entry: self.check_presets(tool, values) for tool, values in named if values}
 
     def hold_presets(self, tools: Iterable[Tool | None], presets: Presets) -> None:
         """Set presets that were read, for those tools that were registered."""
-        for tool in tools if presets else ():
+        for tool in tools:
             if tool is not None and tool.entry in presets:
-                self.overlay.set_presets(tool, presets[tool.entry])
+                self.toolkit._set_presets(tool, presets[tool.entry])
                 self.registry.touched()
-
-    def with_tables_of_now(self, read: Callable[[], T], put: Callable[[T], U]) -> U:
-        """Read tools and put them on the board; anew where a handler came meanwhile, which did not know them."""
-        while True:
-            edition = self.edition
-            found = read()
-            with self.changing:
-                if edition == self.edition:
-                    return put(found)
 
     def absence(self, name: str, *, brief: bool = False) -> str:
         """Why there is no such tool: the nearest names, and a plugin or a source that failed if it may be theirs."""

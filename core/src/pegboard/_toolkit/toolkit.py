@@ -11,8 +11,8 @@ from pegboard import builtin
 from pegboard._arguments.validate import RepairMode
 from pegboard._base.errors import PegboardError, RegistrationError, spelled_out
 from pegboard._base.names import check_name
-from pegboard._board.board import Groups, OnConflict
-from pegboard._board.overlay import META_TOOL, GroupFace, Overlay
+from pegboard._board.board import OnConflict
+from pegboard._board.overlay import META_TOOL, GroupFace
 from pegboard._injection.context import Scope
 from pegboard._model.plugin_record import PluginRecord
 from pegboard._model.policy import ExecutionPolicy
@@ -109,11 +109,10 @@ class Toolkit(Session):
         options = ToolkitOptions(
             parallel, allow_tool_deletion, preset_override, repair, max_threads, max_concurrency, defer_threshold
         )
-        overlay = Overlay(Groups(), None, policy, approver)
-        core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options, overlay)
+        core = ToolkitState(loaded, self, ResultFactory(expose_errors, max_output, overflow), options)
         scope = Scope(context, wider=None if agent is None else Scope((agent,), level="agent"))
         core.assembly.injectors.in_context = scope.classes()
-        super().__init__(core, overlay, scope, agent)
+        super().__init__(core, None, scope, agent, policy=policy, approver=approver)
         assemble(core)
         loaded.check_required()
 
@@ -207,7 +206,7 @@ class Toolkit(Session):
         registry = self._core.registry
         tools = registry.resolve(tool for name in names for tool in theirs.get(id(name), (str(name),)))
         # A file that cannot be written must leave the tools where they are: permissions go first.
-        self._core.overlay.forget_allowed(tools)
+        self._forget_allowed(tools)
         leave(self._core, gone)
         registry.remove(tools)
 
@@ -286,7 +285,7 @@ class Toolkit(Session):
         """Remove groups, and the tools that belong to no other group. All or none."""
         self._check_deletion("remove_groups")
         gone = self._core.groups.check(names)
-        self._core.overlay.forget_allowed(self._core.registry.only_in(gone))
+        self._forget_allowed(self._core.registry.only_in(gone))
         self._core.registry.leave_groups(gone)
         self._core.groups.remove(gone)
         self._core.registry.touched()

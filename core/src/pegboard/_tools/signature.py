@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections import abc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Unpack, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar, Unpack, cast, get_args, get_origin
 
 from attrs import evolve
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from pegboard._schema.foreign import ForeignSchema
     from pegboard._schema.vet import Judge
     from pegboard.extension import TypeHandler
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 POSITIONAL: Final = inspect.Parameter.POSITIONAL_OR_KEYWORD
 KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
@@ -66,6 +70,8 @@ class TypeTables:
         self.injectors = injectors
         self.converters = converters
         self.extra: Mapping[Any, TypeHandler] = {}  # what one registration maps itself
+        self.changing = threading.RLock()
+        self.edition = 0
         self._writers = Remembered()
         types.first_held = injectors.first_held
 
@@ -74,6 +80,15 @@ class TypeTables:
         for each in (self.types, self.injectors, self.converters):
             each.forget()
         self._writers.clear()
+
+    def as_of_now(self, read: Callable[[], T], put: Callable[[T], U]) -> U:
+        """Read tools and put them on the board; anew where a handler came meanwhile, which did not know them."""
+        while True:
+            edition = self.edition
+            found = read()
+            with self.changing:
+                if edition == self.edition:
+                    return put(found)
 
     def extended(self, types: Mapping[Any, TypeHandler]) -> TypeTables:
         """The same for one registration, which maps some annotations itself."""
