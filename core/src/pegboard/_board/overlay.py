@@ -52,6 +52,15 @@ class Overlay:
     and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.
     """
 
+    # Most sessions set none of these.
+    _active = _found = _presets = _NO_FACTS
+    _decisions = _NO_DECISIONS
+    _closed = False
+    _shown: Mapping[str, int] | None = None
+    _first_shown = 0
+    _last_view: View | None = None
+    _is_parent = False
+
     def __init__(
         self,
         groups: Groups,
@@ -68,13 +77,6 @@ class Overlay:
         self._policy = policy
         self._approver = approver
         self._shows = shows
-        self._active = self._found = self._presets = _NO_FACTS
-        self._decisions = _NO_DECISIONS
-        self._closed = False
-        self._shown: Mapping[str, int] | None = None
-        self._first_shown = 0
-        self._last_view: View | None = None
-        self._is_parent = False
         if parent is None:
             self._lock = threading.Lock()  # one for a toolkit
             self._is_view, self._search_name = False, SEARCH_TOOL

@@ -15,7 +15,7 @@ from pegboard._board.overlay import META_TOOL, PARAMETER, Overlay
 from pegboard._execution.bound import BoundTool, Unavailable
 from pegboard._injection.context import Scope
 from pegboard._model.call import ToolCall
-from pegboard._model.policy import Permission
+from pegboard._model.policy import ExecutionPolicy, Permission
 from pegboard._model.result import Status
 from pegboard._model.tool import Tool, ToolSchema
 from pegboard._toolkit.state import OFF_BOARD, ToolkitState, replaces
@@ -55,6 +55,7 @@ class Catalog(Overlay):
     either changes.
     """
 
+    _generation = -1
     shared: SuspendedCalls | None = None  # where its suspended calls are kept for other programs too
 
     def __init__(
@@ -65,9 +66,12 @@ class Catalog(Overlay):
         agent: Any,
         subject: Any = None,
         id: str | None = None,  # noqa: A002 - the session's own name
-        **own: Any,
+        policy: ExecutionPolicy | None = None,
+        approver: Callable[..., Any] | None = None,
+        shows: Callable[[View], View] | None = None,
+        prefix: str = "",
     ) -> None:
-        super().__init__(core.groups, core.guards, parent, **own)
+        super().__init__(core.groups, core.guards, parent, policy, approver, shows, prefix)
         self._core = core
         self.scope = scope
         self.agent = agent
@@ -75,7 +79,6 @@ class Catalog(Overlay):
         self.id = id
         self._cache: dict[str, BoundTool] = {}
         self._memo: dict[str, Any] = {}
-        self._generation = -1
 
     def __getitem__(self, name: str) -> Tool:
         """The tool of that name as this session's model sees it. Raises `UnknownNameError` with the nearest names."""

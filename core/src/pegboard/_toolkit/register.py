@@ -14,7 +14,7 @@ from pegboard._base.errors import ConflictError, describe_exception
 from pegboard._base.names import pack_name
 from pegboard._board.board import OnConflict
 from pegboard._model.plugin_record import Contribution
-from pegboard._model.tool import Origin, Tool
+from pegboard._model.tool import Entry, Origin, Tool
 from pegboard._toolkit.live_sources import Followed, is_live, leave
 from pegboard._toolkit.state import Presets, ToolkitState, replaces
 from pegboard._tools.collect import Collected, check_renamed, own_name
@@ -226,17 +226,15 @@ def extend(core: ToolkitState, table: str, handler: Any) -> None:
 
 def change(core: ToolkitState, add: Callable[[], Callable[[], object]]) -> None:
     """Change a table and read every tool anew. If that raises, what `add` gives takes it back."""
+    fresh: dict[Entry, Tool | None] = {}
     with core.extending:
         with core.assembly.changing:
             take_back = add()
             core.assembly.edition += 1
         try:
-            core.registry.update({tool.entry: read_anew(core, tool) for tool in core.registry.board.tools.values()})
+            for tool in core.registry.board.tools.values():
+                fresh[tool.entry] = tool.evolve(definition=definition_of(tool).rebuilt(core.assembly))
+            core.registry.update(fresh)
         except BaseException:
             take_back()
             raise
-
-
-def read_anew(core: ToolkitState, tool: Tool) -> Tool:
-    """The tool, read with the tables as they are now. Raises `RegistrationError`."""
-    return tool.evolve(definition=definition_of(tool).rebuilt(core.assembly))

@@ -47,7 +47,10 @@ class Session(Catalog):
         agent: The agent that calls.
         subject: For whom the session acts.
         id: Name of the session over restarts.
-        own: What this session sets, as an `Overlay` takes it.
+        policy: Its own policy.
+        approver: Its own approver.
+        shows: What a view shows of the wider one. None for all.
+        prefix: Text in front of the names in a view.
     """
 
     # Sessions --------------------------------------------------------------------------------------------------
@@ -92,8 +95,8 @@ class Session(Catalog):
             self.agent if agent is None else agent,
             self.subject if subject is None else subject,
             self.id if id is None else id,
-            policy=policy,
-            approver=approver,
+            policy,
+            approver,
         )
         if presets:
             for tool, values in presets.items():
