@@ -184,12 +184,14 @@ class Registry:
         self._board = None
         self.generation += 1
 
-    def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> None:
-        """Register a pack's tools, each under a name that it does not have yet."""
+    def add_pack(self, pack: str, tools: Iterable[Tool], toolsets: Iterable[Toolset] = ()) -> list[Tool | None]:
+        """Register a pack's tools, but none under a name that it has already: for each the tool, None if skipped."""
         with self._lock:
-            self._tools[pack] = {**self.tools_of(pack), **{tool.name: tool for tool in tools}}
+            own = self._tools.setdefault(pack, {})
+            added = [tool if own.setdefault(tool.name, tool) is tool else None for tool in tools]
             self._sets.setdefault(pack, []).extend(toolsets)
             self._changed()
+            return added
 
     def add(
         self, tools: Iterable[Tool], toolsets: Iterable[Toolset], on_conflict: OnConflict, displaced: Iterable[str] = ()
@@ -231,27 +233,18 @@ class Registry:
             return added
 
     def swap(
-        self,
-        gone: Iterable[str],
-        kept: Mapping[str, Tool],
-        new: Iterable[Tool],
-        on_conflict: OnConflict,
-        pack: str | None = None,
+        self, fresh: Mapping[Entry, Tool | None], new: Iterable[Tool], on_conflict: OnConflict, pack: str | None
     ) -> list[Tool | None]:
-        """Remove, exchange and register tools of a pack or the program, all at once; for each new one what is there.
+        """Update and register tools of a pack or the program, all at once; for each new one what is there.
 
         A name that is taken is skipped with `"raise"` too: there is no caller to raise to.
         """
         with self._lock:
-            removed = set(gone)
-            staying = {
-                name: kept.get(tool.name, tool) for name, tool in self.tools_of(pack).items() if name not in removed
-            }
-            self._tools[pack] = staying
-            self._changed()
-            if pack is None:
-                return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
-            return [tool if staying.setdefault(tool.name, tool) is tool else None for tool in new]
+            if fresh:
+                self.update(fresh)
+            if pack is not None:
+                return self.add_pack(pack, new)
+            return self.add(new, (), "skip" if on_conflict == "raise" else on_conflict)
 
     def tools_of(self, pack: str | None) -> dict[str, Tool]:
         """The tools that a pack, or the program, has registered, by their names there."""

@@ -163,12 +163,11 @@ class Followed:
     def _swap(self, offered: dict[str, Tool]) -> None:
         ours = self._ours()
         names = {own: name for own, name in self._names.items() if name in ours}
-        kept = {name: _newest(ours[name], offered[own]) for own, name in names.items() if own in offered}
-        gone = [name for own, name in names.items() if own not in offered]
+        fresh = {ours[name].entry: _newest(ours[name], offered.get(own)) for own, name in names.items()}
         presets: Presets = {}
         unknown = ((own, tool) for own, tool in offered.items() if own not in self._names)
         new = {own: tool for own, tool in unknown if self._may_register(own, tool, presets)}
-        added = self._core.registry.swap(gone, kept, new.values(), self._on_conflict, self.pack)
+        added = self._core.registry.swap(fresh, new.values(), self._on_conflict, self.pack)
         self._core.hold_presets(added, presets)
         for own, placed in zip(new, added, strict=True):
             if placed is not None:
@@ -205,8 +204,10 @@ def leave(core: ToolkitState, gone: list[Followed]) -> None:
             stopping.callback(each.stop)
 
 
-def _newest(old: Tool, offered: Tool) -> Tool:
-    """What stands in the place of a tool that goes on: what is said of it goes on too."""
+def _newest(old: Tool, offered: Tool | None) -> Tool | None:
+    """What stands in the place of a tool that is offered still: what is said of it goes on too."""
+    if offered is None:
+        return None
     fresh = offered.evolve(name=old.name, groups=old.groups, entry=old.entry)
     same = old.schema_hash == fresh.schema_hash and old.returns == fresh.returns and old.options == fresh.options
     return old if same else fresh
