@@ -17,7 +17,7 @@ from pegboard._board.board import OnConflict
 from pegboard._injection.presets import for_tools
 from pegboard._model.tool import Origin, Tool
 from pegboard._toolkit.state import Presets, ToolkitState
-from pegboard._tools.collect import Collected, check_renamed
+from pegboard._tools.collect import Collected, check_renamed, own_name
 from pegboard.extension import LiveSource, Offer
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Followed:
 
     def _offered(self) -> dict[str, Tool]:
         self._refused = {}
-        offered = self._collect(lenient=True).by_name
+        offered = {own_name(tool): tool for tool in self._collect(lenient=True).tools}
         self._check_names(offered)
         return offered
 

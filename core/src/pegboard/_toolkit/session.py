@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from attrs import evolve
@@ -562,9 +562,10 @@ class Session(Catalog):
         return self._batch(calls, None, parallel, context=context, agent=agent, policy=policy).stream()
 
     def _batch(self, calls: Iterable[Any], on_chunk: Listener | None, parallel: bool | None, **options: Any) -> Batch:
-        core = self._core
-        together = core.options.parallel if parallel is None else parallel
-        return _batch_class()(self.call, calls, options, on_chunk, together, core.engine)
+        from pegboard._execution.streaming import Batch
+
+        together = self._core.options.parallel if parallel is None else parallel
+        return Batch(self.call, calls, options, on_chunk, together, self._core.engine)
 
     def resume(self, call_id: str | ToolCall, value: Any) -> ToolResult:
         """Complete a suspended call with its answer.
@@ -610,10 +611,3 @@ class Session(Catalog):
 
     def __repr__(self) -> str:
         return f"Session({len(self)} tools, groups={list(self.active_groups)}, agent={self.agent!r})"
-
-
-@cache
-def _batch_class() -> type[Batch]:
-    from pegboard._execution.streaming import Batch  # once: to find it takes a tenth of a batch of one call
-
-    return Batch

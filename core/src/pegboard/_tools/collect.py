@@ -44,11 +44,6 @@ class Collected(NamedTuple):
     tools: tuple[Tool, ...]
     toolsets: tuple[Toolset, ...]
 
-    @property
-    def by_name(self) -> dict[str, Tool]:
-        """The tools by the names that their source uses."""
-        return {own_name(tool): tool for tool in self.tools}
-
 
 class Collector(NamedTuple):
     """Turns objects into tools for one toolkit; `backends` is None where it is not known yet which there will be."""
