@@ -152,7 +152,7 @@ class Groups:
 class Registry:
     """What packs and the program have registered, under one lock; `board` is made anew on a look after a change."""
 
-    def __init__(self, removed: Callable[[], Any] = bool) -> None:
+    def __init__(self, removed: Callable[[], Any]) -> None:
         self._lock = threading.RLock()
         # Is called when tools were removed.
         self._removed = removed

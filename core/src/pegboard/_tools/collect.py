@@ -75,14 +75,10 @@ class Collector(NamedTuple):
         if terms.name is not None and len(found) > 1:
             kind = source if isinstance(source, type) else type(source)
             raise RegistrationError(f"{kind.__qualname__} has {len(found)} tools; name= fits only one")
-        if terms.enable is None and not terms.disable and not terms.prefix and terms.rename is None:
-            return Collected(tuple(found), tuple(collection.toolsets))
-        kept = {tool.entry: _renamed(tool, terms) for tool in _selected(found, terms, lenient or bool(refused))}
-        toolsets = [
-            evolve(each, tools=tuple(kept[tool.entry] for tool in each.tools if tool.entry in kept))
-            for each in collection.toolsets
-        ]
-        return Collected(tuple(kept.values()), tuple(toolsets))
+        if terms.enable is not None or terms.disable or terms.prefix or terms.rename is not None:
+            found = [_renamed(tool, terms) for tool in _selected(found, terms, lenient or bool(refused))]
+        # The board takes a toolset's tools as they are registered, by their entries.
+        return Collected(tuple(found), tuple(collection.toolsets))
 
     def function(self, function: Any, terms: Offer, origin: Origin) -> Tool:
         """The tool that a function is, whatever a pack might make of it."""
