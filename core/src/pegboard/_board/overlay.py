@@ -79,11 +79,11 @@ class Overlay:
         self._shows = shows
         if parent is None:
             self._lock = threading.Lock()  # one for a toolkit
-            self._is_view, self._search_name = False, SEARCH_TOOL
+            self.is_view, self._search_name = False, SEARCH_TOOL
         else:
             parent._is_parent = True
             self._lock = parent._lock
-            self._is_view = shows is not None or parent._is_view
+            self.is_view = shows is not None or parent.is_view
             self._search_name = f"{prefix}{parent._search_name}"
 
     def lineage(self) -> Iterator[Overlay]:

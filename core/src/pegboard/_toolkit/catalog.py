@@ -208,11 +208,11 @@ class Catalog(Overlay):
         """The name here of a registered tool, or of the search. The board is made for views alone."""
         if tool.name == OFF_BOARD:
             return self._search_name
-        return (self._view.name_of(tool) if self._is_view else None) or tool.name
+        return (self._view.name_of(tool) if self.is_view else None) or tool.name
 
     def _find(self, name: str) -> Tool | None:
         """The tool of that name as it is registered; in a view there are no aliases."""
-        found = self._view.tools.get(name) if self._is_view else self._core.registry.find(name)
+        found = self._view.tools.get(name) if self.is_view else self._core.registry.find(name)
         if found is None and name == self._search_name and self._listing().searches:
             return self._core.search_tool
         return found
@@ -224,7 +224,7 @@ class Catalog(Overlay):
         return tool
 
     def _absence(self, name: str, *, brief: bool = False) -> str:
-        return self._view.absence(name) if self._is_view else self._core.absence(name, brief=brief)
+        return self._view.absence(name) if self.is_view else self._core.absence(name, brief=brief)
 
     def _remember(self, key: str, compute: Callable[[], T]) -> T:
         self._refresh()

@@ -143,13 +143,12 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
         if type(source) is not FunctionType and is_live(source)
     }
 
-    def add(read: tuple[Collected, Presets]) -> list[tuple[Tool, Tool]]:
+    def add(read: tuple[Collected, Presets]) -> list[tuple[Tool, Tool | None]]:
         collected, presets = read
         added = core.registry.add(collected.tools, collected.toolsets, on_conflict, packs.values())
         if presets:
             core.hold_presets(added, presets)
-        pairs = zip(collected.tools, added, strict=True)
-        return [(tool, placed) for tool, placed in pairs if placed is not None]
+        return list(zip(collected.tools, added, strict=True))
 
     try:
         registered = core.assembly.as_of_now(lambda: _read(core, offer, live, packs), add)
@@ -160,8 +159,9 @@ def register(core: ToolkitState, offer: Offer, on_conflict: OnConflict) -> list[
         leave(core, [each for each in core.live if each.pack in packs.values()])
     core.live.extend(live.values())
     for each in live.values():
-        each.follow({own_name(tool): placed for tool, placed in registered if tool.origin is each.origin})
-    return [placed for _, placed in registered]
+        own = [(own_name(tool), placed) for tool, placed in registered if tool.origin is each.origin]
+        each.follow({name: placed for name, placed in own if placed is not None})
+    return [placed for _, placed in registered if placed is not None]
 
 
 def _read(

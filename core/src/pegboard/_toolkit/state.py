@@ -187,10 +187,11 @@ class ToolkitState:
     def dialect(self, name: str) -> Dialect:
         """The provider dialect of that name. Raises `UnknownNameError` naming the pack to install."""
         if name not in self.dialects:
-            near = suggestion(name, self.dialects, noun="dialects")
-            none = "" if self.plugins.records else " This toolkit loads no plugins."
-            remedy = self.plugins.how_to_get("dialects")
-            raise UnknownNameError(f"there is no dialect {name!r}. {near}{none} {remedy}".strip())
+            known, near = sorted(self.dialects), suggestion(name, self.dialects, noun="dialects")
+            every = [f"All there are: {', '.join(known)}."] if near.startswith("Did") else []
+            none = [] if self.plugins.records else ["This toolkit loads no plugins."]
+            message = [f"there is no dialect {name!r}. {near}", *every, *none, self.plugins.how_to_get("dialects")]
+            raise UnknownNameError(" ".join(message).strip())
         return self.dialects[name]
 
 
