@@ -46,7 +46,7 @@ _NO_DECISIONS: Final[Mapping[str, _Decision]] = {}
 
 
 class Overlay:
-    """One session's policy, approver, rules of its view, and what it says of tools and groups: the one chain there is.
+    """What a session sets: policy, approver, what its view shows, and what it says of tools and groups.
 
     What is not said here is as in the `parent`. Facts are kept by entry, so that they end with the tool or the group,
     and hold neither of them. Permissions go by name, as in the file for them: a refusal also holds for namesakes.

@@ -49,7 +49,7 @@ class Reveal(NamedTuple):
 
 
 class Catalog(Overlay):
-    """Which tools one session shows, under which names, which of many deferred ones are listed, and how they run.
+    """What a session sets, and which tools follow from it: under which names, which are listed, and how they run.
 
     It stands on the board of now and on what the session says of it; what costs more than a look is remembered until
     either changes.
