@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
+from attrs import frozen
+
 from pegboard._base.errors import ConflictError, RegistrationError, UnknownNameError, suggestion
 from pegboard._base.names import OWN, SEARCH_TOOL, Rename, check_name, renamed
 from pegboard._board.board import Board, Groups, View, groups_of
@@ -271,7 +273,8 @@ def _with(facts: _Facts, more: Mapping[Entry, Any]) -> _Facts:
     return changed
 
 
-class ViewRules(NamedTuple):
+@frozen(eq=False)
+class ViewRules:
     """What a session shows of the wider view: a tool that fits everything that is asked, under its new name.
 
     The tool that pages through long output is always there and keeps its name: results speak of it.
