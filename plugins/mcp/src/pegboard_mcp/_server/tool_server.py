@@ -251,8 +251,12 @@ class ToolServer:
             if _differs(known, now):
                 await self._publish()
             known = now
-            for peer in list(self._peers.values()):
-                await peer.look()
+            await self._look_at_peers()
+
+    async def _look_at_peers(self) -> None:
+        # Apart, for what is named while it sleeps would keep the last client's session.
+        for peer in list(self._peers.values()):
+            await peer.look()
 
     async def _publish(self) -> None:
         from mcp.server.subscriptions import ToolsListChanged
