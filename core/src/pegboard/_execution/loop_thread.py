@@ -7,19 +7,16 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
-from typing import Any, Final, TypeVar, cast, final
+from typing import Any, TypeVar, cast, final
 
 from attrs import define, field
 
 from pegboard._base.effects import ClosedError, Outcome, after_fork
 from pegboard._execution.threads import performed_later
-from pegboard._execution.timers import AbandonedTasks, TaskGuard, bounded
+from pegboard._execution.timers import GRACE, AbandonedTasks, TaskGuard, bounded
 from pegboard._model.call import CancelToken
 
 T = TypeVar("T")
-
-# Seconds that what was told to stop has to do so when the loop ends.
-GRACE: Final = 2.0
 
 
 @final
@@ -50,16 +47,13 @@ class LoopThread:
         Raises `AttemptTimeoutError` after `timeout` seconds. While a tool blocks this very loop, a fresh one is used.
         """
         self.begin()
-        if self._is_blocked():
+        if self._blocked or threading.current_thread() is self._thread:
             with closing(LoopThread(self._abandoned)) as fresh:
                 return fresh.run(start, token, timeout)
         value, error = self._wait(_Run(lambda guard: bounded(start(), timeout, guard), self._abandoned), token)
         if error is not None:
             raise error
         return cast("T", value)
-
-    def _is_blocked(self) -> bool:
-        return self._blocked > 0 or threading.current_thread() is self._thread
 
     def _wait(self, run: _Run, token: CancelToken | None) -> Outcome:
         with self._lock:

@@ -229,31 +229,32 @@ class CallRunner(CallPath):
                 run, partial(self._resumed, call, run, partial(stages.resumed, run, resume=resume, value=value))
             )
         result = self.engine.results.success(call, value, bound.renderers, bound.max_output, run.session)
-        result = finished(redacted(result, run.redact), perf_counter() - started)
-        if not self._is_first(call, result, run.session):
-            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+        self._take_answer(call, result, run, started)
         bound.stats.resumed()
-        self.engine.tell("resumed", {"call": call, "result": result})
         return self.ending.never(result, call)
 
     async def _resumed(self, call: ToolCall, run: Run, stage: Callable[[Io], Any], io: Io) -> ToolResult:
         result: ToolResult = await stage(io)
         if result.status is not Status.SUSPENDED:
-            if not self._is_first(call, result, run.session):
-                raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
-            result = finished(redacted(result, run.redact), perf_counter() - run.started)
-            self.engine.tell("resumed", {"call": call, "result": result})
+            self._take_answer(call, result, run, run.started)
         return result
 
-    def _is_first(self, call: ToolCall, result: ToolResult, session: CallerSession) -> bool:
-        """Whether no other program has answered a call; one whose answer cannot be kept stays suspended."""
-        if session.shared is None:
-            return True
-        try:
-            return bool(session.shared.answer(session, call, result))
-        except BaseException:
-            self.ending.suspended[id(call)] = call
-            raise
+    def _take_answer(self, call: ToolCall, result: ToolResult, run: Run, started: float) -> None:
+        """Finish the result of an answer, and tell of it; a call whose answer cannot be kept stays suspended.
+
+        Raises `PegboardError` where another program has answered the call before.
+        """
+        finished(redacted(result, run.redact), perf_counter() - started)
+        session, first = run.session, True
+        if session.shared is not None:
+            try:
+                first = session.shared.answer(session, call, result)
+            except BaseException:
+                self.ending.suspended[id(call)] = call
+                raise
+        if not first:
+            raise PegboardError(f"the call {call.id!r} was answered meanwhile, by another program")
+        self.engine.tell("resumed", {"call": call, "result": result})
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
 from pegboard._arguments.validate import Validation, admit
 from pegboard._base.effects import TIMED_OUT, AttemptTimeoutError, pass_interrupt, tried
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pegboard._execution.bound import BoundTool
     from pegboard._execution.concurrency import Permit
     from pegboard._execution.engine import Engine
-
-MAX_RETRIES_KEPT: Final = 100
-"""Of one call, the last ones; a policy may ask for any number."""
 
 
 @final
@@ -56,11 +53,6 @@ class Run(Invocation):
         self.tries += 1
         if isinstance(error, AttemptTimeoutError):
             self.end_attempt(TIMED_OUT)  # an abandoned thread can see that it is not waited for
-
-    def note_retry(self, retry: Mapping[str, Any]) -> None:
-        """Keep what is reported of an attempt that is followed by another."""
-        self.retries = self.retries or deque(maxlen=MAX_RETRIES_KEPT)
-        self.retries.append(retry)
 
 
 # Admitting -----------------------------------------------------------------------------------------------------------

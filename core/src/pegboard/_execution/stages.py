@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
     from pegboard._execution.concurrency import Permit
 
+
+MAX_RETRIES_KEPT: Final = 100
+"""Of one call, the last ones; a policy may ask for any number."""
 
 MAX_REPORTED: Final = 1_000
 """Characters of the error of each attempt that was followed by another."""
@@ -305,8 +309,7 @@ async def _attempts(run: Run, io: Io, outcome: Outcome | None = None) -> ToolRes
             return _concluded(run, value, error)
         wait = run.policy.backoff(attempt)
         wait = max(_spread(wait) if run.policy.jitter else wait, _asked_for(error))
-        run.note_retry(retry := _retry(run, error, wait))
-        run.engine.tell("retry", retry)
+        _note_retry(run, error, wait)
         _, stopped = await _idle(run, io.sleep(wait))
         if stopped is not None or run._cancelled:
             return _cancelled(run)
@@ -335,10 +338,13 @@ async def _computed(run: Run, io: Io) -> ToolResult | None:
     return None if error is None else not_provided(run.engine, run.called, run.ready, error)
 
 
-def _retry(run: Run, error: BaseException, wait: float) -> Mapping[str, Any]:
-    """What a program learns of an attempt that was followed by another."""
+def _note_retry(run: Run, error: BaseException, wait: float) -> None:
+    """Keep what a program learns of an attempt that is followed by another, and tell of it."""
     message = shortened(run.engine.results.said(error, run.redact), MAX_REPORTED)
-    return {"attempt": run.tries, "type": type(error).__qualname__, "error": message, "wait": wait}
+    retry = {"attempt": run.tries, "type": type(error).__qualname__, "error": message, "wait": wait}
+    run.retries = run.retries or deque(maxlen=MAX_RETRIES_KEPT)
+    run.retries.append(retry)
+    run.engine.tell("retry", retry)
 
 
 async def _provided(run: Run, io: Io) -> Outcome:
