@@ -6,7 +6,18 @@ from typing import Any
 
 import pytest
 
-from pegboard import ApprovalRequest, PegboardError, Status, Suspend, ToolCall, ToolError, Toolkit, ToolResult, tool
+from pegboard import (
+    ApprovalRequest,
+    PegboardError,
+    Secret,
+    Status,
+    Suspend,
+    ToolCall,
+    ToolError,
+    Toolkit,
+    ToolResult,
+    tool,
+)
 from pegboard.extension import SuspendedCalls
 
 pytestmark = pytest.mark.parametrize("way", ["plain", "loop"])
@@ -136,6 +147,32 @@ class TestResume:
             resumed(session, way, "c1", "b")
         assert store.kept == ["later b"]
         assert store.looked == ["alice", "alice"]
+
+    def test_a_store_is_told_no_secret(self, way: str) -> None:
+        class Store:
+            kept = ""
+
+            def refresh(self) -> None:
+                """Nothing comes from elsewhere."""
+
+            def answer(self, session: Any, call: ToolCall, result: ToolResult) -> bool:
+                self.kept = result.text
+                return True
+
+        def ask(token: str) -> str:
+            def refused(value: str) -> str:
+                raise ToolError(f"{token} does not allow {value}")
+
+            raise Suspend("well?", resume=refused)
+
+        store = Store()
+        with Toolkit(plugins=()) as toolkit:
+            toolkit.register(ask, presets={"ask": {"token": Secret("k-12345678")}})
+            session = toolkit.session()
+            session.share_suspended(store)
+            called(session, way, "ask", call_id="c1")
+            assert resumed(session, way, "c1", "that").text == "*** does not allow that"
+        assert store.kept == "*** does not allow that"
 
 
 class TestThrough:
