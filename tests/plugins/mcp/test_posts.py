@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -92,6 +93,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.send(400, JSON, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode())
             case "failed":
                 self.send(500, {"content-type": "text/html"}, b"<h1>Oh</h1>")
+            case "slow":
+                time.sleep(0.1)
+                self.answer(request, echo)
             case "gone":
                 self.close_connection = True
             case "for ever":
@@ -162,6 +166,14 @@ def test_a_toolkit_that_is_closed_on_a_loop_closes_its_connections_there() -> No
         return first
 
     assert asyncio.run(main()) == ["1", "2"]
+
+
+@pytest.mark.slow
+def test_more_calls_than_connections_wait_for_one() -> None:
+    with running() as (server, toolkit, _):
+        results = asyncio.run(echoed(toolkit, *["slow"] * 130))
+    assert {result.text for result in results} == {"slow"}
+    assert len(set(server.ports)) <= 100
 
 
 def test_a_connection_is_used_again() -> None:

@@ -134,8 +134,8 @@ class Http(_AtUrl):
         # No limit of the SDK's own: a screenshot is larger than its megabyte.
         unlimited = known_options(streamable_http_client, max_sse_event_size=None)
         url, client = _reached(self, tail)
-        # Our own timeouts come first.
-        timeout = httpx2.Timeout(30.0, read=None if self.timeout is None else self.timeout + 5.0)
+        # Our own timeouts come first, and bound how long a call waits for one of the connections, too.
+        timeout = httpx2.Timeout(30.0, read=None if self.timeout is None else self.timeout + 5.0, pool=None)
         posts = direct.post_to(url, partial(client, timeout)) if self.auth is None else None  # a sign-in has one loop
 
         @asynccontextmanager

@@ -166,7 +166,7 @@ class Posts:
         try:
             async with client.stream("POST", self._url, content=line, headers={**HEADERS, **headers}) as response:
                 return await self._read(response)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise UnreachableError(f"{type(error).__name__}: {error}") from error
         except (httpx2.HTTPError, RuntimeError) as error:  # RuntimeError: the client was closed meanwhile
             return ErrorData(code=CONNECTION_CLOSED, message=f"{type(error).__name__}: {error}")
