@@ -80,19 +80,6 @@ class Handler(BaseHTTPRequestHandler):
             case "streamed":
                 told = {"level": "info", "data": "it begins"}
                 self.send(200, STREAM, event("notifications/message", told) + answer_event(request, echo))
-            case "broken":
-                self.send(200, STREAM, event("notifications/message", {"level": "info", "data": "it broke off"}))
-            case "no json":
-                self.send(200, JSON, b"<html>")
-            case "no type":
-                self.send(200, {"content-type": "text/plain"}, b"hello")
-            case "accepted":
-                self.send(202, {})
-            case "error":
-                error = {"code": -32050, "message": "the disk is full"}
-                self.send(400, JSON, json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode())
-            case "failed":
-                self.send(500, {"content-type": "text/html"}, b"<h1>Oh</h1>")
             case "slow":
                 time.sleep(0.1)
                 self.answer(request, echo)
@@ -102,6 +89,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.rfile.read(1)  # it ends when the client does
                 self.server.left.set()
                 self.close_connection = True
+            case _ if text in FIXED:
+                self.send(*FIXED[text])
             case _:
                 self.answer(request, echo)
 
@@ -124,6 +113,17 @@ def event(method: str, params: dict[str, Any]) -> bytes:
 def answer_event(request: dict[str, Any], result: dict[str, Any]) -> bytes:
     whole = {"jsonrpc": "2.0", "id": request["id"], "result": {"resultType": "complete", **result}}
     return f"data: {json.dumps(whole)}\n\n".encode()
+
+
+ERROR = {"jsonrpc": "2.0", "id": None, "error": {"code": -32050, "message": "the disk is full"}}
+FIXED: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "broken": (200, STREAM, event("notifications/message", {"level": "info", "data": "it broke off"})),
+    "no json": (200, JSON, b"<html>"),
+    "no type": (200, {"content-type": "text/plain"}, b"hello"),
+    "accepted": (202, {}, b""),
+    "error": (400, JSON, json.dumps(ERROR).encode()),
+    "failed": (500, {"content-type": "text/html"}, b"<h1>Oh</h1>"),
+}
 
 
 @contextmanager
