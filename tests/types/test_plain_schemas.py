@@ -71,7 +71,7 @@ def test_plain_schemas(schema: dict[str, Any], found: list[Any]) -> None:
 
 @pytest.mark.slow
 @given(schema=schemas() | plain, found=st.lists(values, min_size=3, max_size=8))
-@settings(max_examples=5_000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2_500, suppress_health_check=list(HealthCheck))
 def test_many_schemas(schema: dict[str, Any], found: list[Any]) -> None:
     agrees(schema, found)
 
