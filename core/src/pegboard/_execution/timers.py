@@ -10,6 +10,7 @@ import asyncio
 import math
 import threading
 import types
+import weakref
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias, final
@@ -263,13 +264,19 @@ def _ring_unheard(jobs: list[JobWait], back: threading.Event) -> None:
 
 
 _by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Timers] = WeakKeyDictionary()
+_local = threading.local()
 
 
 def timers_of(loop: asyncio.AbstractEventLoop) -> Timers:
     """The timers of a loop."""
+    # A thread runs one loop for a long time, and looking into a weak dictionary is slow.
+    known: tuple[Any, Timers] | None = getattr(_local, "known", None)
+    if known is not None and known[0]() is loop:
+        return known[1]
     found = _by_loop.get(loop)
     if found is None:
         found = _by_loop[loop] = Timers()
+    _local.known = weakref.ref(loop), found
     return found
 
 
