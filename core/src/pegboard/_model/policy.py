@@ -6,24 +6,13 @@ import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, final
 
-from attrs import define, field
+from attrs import define, field, fields
 
 from pegboard._base.errors import check_options
-from pegboard._base.markers import MISSING
 from pegboard._base.records import Compared
 
 if TYPE_CHECKING:
     from datetime import timedelta  # which few programs load
-
-_DEFAULTS: Final[dict[str, Any]] = {
-    "timeout": 300.0,
-    "max_attempts": 1,
-    "initial_backoff": 1.0,
-    "backoff_multiplier": 2.0,
-    "max_backoff": 30.0,
-    "jitter": True,
-    "retry_on": (Exception,),
-}
 
 _LONGEST_WAIT: Final = 4_000_000.0  # seconds, 46 days: the longest that every platform can wait for
 
@@ -40,9 +29,6 @@ class Permission(StrEnum):
         raise ValueError(f'a permission is "always", "prompt" or "never", got {value!r}')
 
 
-_UNSET: Final[Any] = MISSING
-
-
 def seconds(duration: float | timedelta | None) -> Any:
     """A `datetime.timedelta` as its seconds; anything else as it is."""
     total = getattr(duration, "total_seconds", None)  # `datetime` need not be loaded for this
@@ -51,9 +37,9 @@ def seconds(duration: float | timedelta | None) -> Any:
 
 def _classes(kinds: Any) -> Any:
     listed = kinds if isinstance(kinds, list | tuple | set | frozenset) else (kinds,)
-    if kinds is not _UNSET and not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in listed):
         raise ValueError(f"retry_on takes exception classes, got {kinds!r}")
-    return kinds if kinds is _UNSET else tuple(listed)
+    return tuple(listed)
 
 
 def _refuse_change(policy: Any, attribute: Any, value: Any) -> NoReturn:
@@ -79,28 +65,25 @@ class ExecutionPolicy(Compared):
             only if it is named.
     """
 
-    timeout: float | None = field(default=_UNSET, converter=seconds)
-    max_attempts: int = _UNSET
-    initial_backoff: float = field(default=_UNSET, converter=seconds)
-    backoff_multiplier: float = _UNSET
-    max_backoff: float = field(default=_UNSET, converter=seconds)
-    jitter: bool = _UNSET
-    retry_on: tuple[type[BaseException], ...] = field(default=_UNSET, converter=_classes)
+    timeout: float | None = field(default=300.0, converter=seconds)
+    max_attempts: int = 1
+    initial_backoff: float = field(default=1.0, converter=seconds)
+    backoff_multiplier: float = 2.0
+    max_backoff: float = field(default=30.0, converter=seconds)
+    jitter: bool = True
+    retry_on: tuple[type[BaseException], ...] = field(default=(Exception,), converter=_classes)
     given: frozenset[str] = field(init=False)
 
-    def __new__(cls, *_: Any, **options: Any) -> Self:
-        if not options.keys() <= _DEFAULTS.keys():
-            check_options("ExecutionPolicy", options, _DEFAULTS)
-        return super().__new__(cls)
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        check_options("ExecutionPolicy", options, _NAMES)
+        policy = super().__new__(cls)
+        # Here and not in `__init__`, which does not know what the caller has written.
+        object.__setattr__(policy, "given", frozenset((*_NAMES[: len(args)], *options)))
+        return policy
 
     def __attrs_post_init__(self) -> None:
-        given = frozenset(name for name in _DEFAULTS if getattr(self, name) is not _UNSET)
-        object.__setattr__(self, "given", given)
-        for name, default in _DEFAULTS.items():
-            if name in given:
-                _validate(name, getattr(self, name))
-            else:
-                object.__setattr__(self, name, default)
+        for name in sorted(self.given):
+            _validate(name, getattr(self, name))
 
     def merged_over(self, wider: ExecutionPolicy) -> ExecutionPolicy:
         """This policy, with the fields that it does not give taken from `wider`."""
@@ -120,8 +103,12 @@ class ExecutionPolicy(Compared):
             return limit
 
     def __repr__(self) -> str:
-        given = [f"{name}={getattr(self, name)!r}" for name in _DEFAULTS if name in self.given]
+        given = [f"{name}={getattr(self, name)!r}" for name in _NAMES if name in self.given]
         return f"ExecutionPolicy({', '.join(given)})"
+
+
+_NAMES: Final = tuple(each.name for each in fields(ExecutionPolicy) if each.init)
+"""Of the fields that a caller gives, in their order."""
 
 
 def _validate(name: str, value: Any) -> None:
