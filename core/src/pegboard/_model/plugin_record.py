@@ -90,10 +90,13 @@ class Contribution(NamedTuple):
         origin: Where it comes from.
         pack: Prefix of the pack's tool names. None for the core's own plugins.
         value: The thing.
-        builtin: Whether it is one of the core's own.
     """
 
     origin: Origin
     pack: str | None
     value: Any
-    builtin: bool = False
+
+    @property
+    def builtin(self) -> bool:
+        """Whether it is one of the core's own."""
+        return self.pack is None

@@ -232,7 +232,7 @@ class Plugins:
             self._check()
         active = self.active_packs
         return tuple(
-            Contribution(answer.origin, answer.pack, item, builtin=answer.pack is None)
+            Contribution(answer.origin, answer.pack, item)
             for answer in self._answers[hook]
             if answer.pack is None or answer.pack in active
             for item in answer
@@ -294,7 +294,7 @@ class Plugins:
             return None
         if answer.refusal is not None:
             raise answer.refusal
-        return Contribution(answer.origin, answer.pack, tuple(answer), builtin=answer.pack is None)
+        return Contribution(answer.origin, answer.pack, tuple(answer))
 
     def pass_over(self, plugin: Origin, reason: str, cause: BaseException | None = None) -> None:
         """Record that something of an active plugin does not count. Raises `PluginError` with `on_error="raise"`.
