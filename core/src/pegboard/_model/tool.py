@@ -621,10 +621,10 @@ def declared_namespace(function: Any) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def declared_toolset(cls: type) -> ToolsetOptions | None:
-    """What `@toolset` said of a class or of one of its bases."""
+def declared_toolset(cls: type) -> ToolsetOptions:
+    """What `@toolset` said of a class or of one of its bases; mostly nothing."""
     options = getattr(cls, _TOOLSET, None)
-    return options if isinstance(options, ToolsetOptions) else None
+    return options if isinstance(options, ToolsetOptions) else ToolsetOptions()
 
 
 def _mark(target: Any, options: ToolOptions, frame: Any) -> Any:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # What a tool by hand may say of itself, as attributes.
 _FLAGS: Final = ("read_only", "destructive", "idempotent", "open_world", "strict", "defer")
-_NO_CALL: Final = object()
 
 
 @hookimpl
@@ -65,14 +64,12 @@ def _toolset(source: Any, methods: Mapping[str, ToolOptions]) -> Toolset:
     from pegboard._model.program import Toolset
 
     declared = declared_toolset(type(source))
-    prefix = declared.prefix if declared else ""
     tools = tuple(
-        unread(read_function, getattr(source, attribute), f"{prefix}{said.name or attribute}", said)
+        unread(read_function, getattr(source, attribute), f"{declared.prefix}{said.name or attribute}", said)
         for attribute, said in methods.items()
     )
-    label = (declared.name if declared else None) or type(source).__name__
     first_line = (type(source).__doc__ or "").strip().partition("\n")[0]
-    return Toolset(label, (declared.description if declared else None) or first_line, tools)
+    return Toolset(declared.name or type(source).__name__, declared.description or first_line, tools)
 
 
 def _is_handwritten(source: Any) -> bool:
@@ -84,7 +81,8 @@ def _is_handwritten(source: Any) -> bool:
         isinstance(getattr(source, "name", None), str)
         and isinstance(getattr(source, "description", None), str)
         and hasattr(source, "parameters")  # what they have to be is said where they are read
-        and ((call := getattr(source, "call", _NO_CALL)) is None or callable(call))
+        and hasattr(source, "call")
+        and (source.call is None or callable(source.call))
     )
 
 
