@@ -43,8 +43,9 @@ _KINDS: Mapping[str, type] = {
     "provide_middleware": Middleware,
     "provide_types": TypeHandler,
 }
-# Runs an implementation, or a part of a wrapper, by its hook; None where that fails, or its plugin has failed.
-Run: TypeAlias = Callable[[str, Callable[[], Any]], Any]
+# `run(hook, action)` runs an implementation, with `around=True` a part of a wrapper; None where that fails, or its
+# plugin has failed.
+Run: TypeAlias = Callable[..., Any]
 # More than any pack has; a generator that never ends must not block the assembly.
 _MOST = 100_000
 _IMPLEMENTATION = f"{hookspecs.GROUP}_impl"
@@ -76,12 +77,11 @@ class PluginGuard:
     Raises `PluginError`, saying what to change, for a plugin that implements no hook rightly.
     """
 
-    def __init__(self, plugin: Any, slot: Candidate, run: Run, wrap: Run) -> None:
+    def __init__(self, plugin: Any, slot: Candidate, run: Run) -> None:
         self._slot = slot
         self._run = run
-        self._wrap = wrap
         self.options: dict[str, Any] = {}
-        for name in sorted(vars(plugin)) if type(plugin) is ModuleType else dir(plugin):
+        for name in _marked(plugin) if type(plugin) is ModuleType else dir(plugin):
             options = _PARSER.parse_hookimpl_opts(plugin, name)
             if options is not None:
                 self._add(name, getattr(plugin, name), dict(options))
@@ -141,7 +141,7 @@ class PluginGuard:
         options |= {"wrapper": True, "hookwrapper": False}
 
         def wrapping(*given: Any, **named: Any) -> Generator[None, Any, Any]:
-            begun = self._wrap(hook, partial(_begun, hook, bound(given, named)))
+            begun = self._run(hook, partial(_begun, hook, bound(given, named)), around=True)
             outcome = yield
             if begun is None:
                 return outcome
@@ -150,7 +150,7 @@ class PluginGuard:
             core = [each for each in outcome if each.pack is None] if several else []
             shown = [copy(each) for each in outcome if each.pack is not None] if several else copy(outcome)
             sent = pluggy.Result.from_call(lambda: shown) if is_old_style else shown
-            ended = self._wrap(hook, lambda: (self._checked(hook, _ended(hook, begun, sent)),))
+            ended = self._run(hook, lambda: (self._checked(hook, _ended(hook, begun, sent)),), around=True)
             if ended is None:
                 return outcome
             return [*ended[0], *core] if several else ended[0]
@@ -190,7 +190,7 @@ def _ended(hook: str, begun: Generator[Any, Any, Any], outcome: Any) -> Any:
 
 
 class Manager(pluggy.PluginManager):
-    """Has guards alone. Passes over names that can be no hooks: pluggy looks at each of a module with great care."""
+    """Has guards alone, and passes over what can be no hook: pluggy looks at each name with great care."""
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
         """Register a guard. Raises `PluginError` for a bare plugin, which would bypass its checks."""
@@ -199,25 +199,22 @@ class Manager(pluggy.PluginManager):
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        """The options of an implementation; None for anything else."""
-        if isinstance(plugin, PluginGuard):
-            return dict(plugin.options[name])
-        return super().parse_hookimpl_opts(plugin, name) if _may_be_hook(plugin, name) else None
+        """The options of a guard's function."""
+        return dict(plugin.options[name])
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
         """The options of a specification; None for anything else."""
         return super().parse_hookspec_opts(module_or_class, name) if name in _SPECS else None
 
 
-_PARSER = Manager(hookspecs.GROUP)
+_PARSER = pluggy.PluginManager(hookspecs.GROUP)
+_HOOKABLE = (FunctionType, MethodType, staticmethod)
 
 
-def _may_be_hook(plugin: Any, name: str) -> bool:
-    if type(plugin) is not ModuleType:
-        return True
-    value = vars(plugin).get(name)
-    is_plain = type(value) is FunctionType
-    return hasattr(value, _IMPLEMENTATION) if is_plain else isinstance(value, (classmethod, staticmethod, MethodType))
+def _marked(module: ModuleType) -> list[str]:
+    """The names of a module that hold a marked function, sorted."""
+    found = sorted(vars(module).items())
+    return [name for name, value in found if isinstance(value, _HOOKABLE) and hasattr(value, _IMPLEMENTATION)]
 
 
 def _no_hooks(plugin: Any) -> str:

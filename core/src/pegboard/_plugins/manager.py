@@ -304,14 +304,11 @@ class Plugins:
             reason: Why, as a sentence.
             cause: The exception. None where there was none.
         """
-        for slot in self._active(plugin):
-            self._pass_over(slot, reason, cause)
-
-    def _pass_over(self, slot: Candidate, reason: str, cause: BaseException | None) -> None:
         note = self.settings.redact(reason)
-        self._note(slot, note)
-        if self._on_error == "raise":
-            raise PluginError(f"the plugin {slot.record.label}: {note}") from cause
+        for slot in self._active(plugin):
+            self._note(slot, note)
+            if self._on_error == "raise":
+                raise PluginError(f"the plugin {slot.record.label}: {note}") from cause
 
     def find_faults(self, plugin: Origin, faults: Mapping[str, str]) -> None:
         """Say what is wrong with tools of an active plugin that cannot be tools. Raises as `pass_over` does."""
@@ -389,29 +386,25 @@ class Plugins:
         slot.guard = self._guarded(slot)
 
     def _guarded(self, slot: Candidate) -> PluginGuard:
-        return PluginGuard(slot.plugin, slot, partial(self._run, slot), partial(self._wrap, slot))
+        return PluginGuard(slot.plugin, slot, partial(self._run, slot))
 
-    def _run(self, slot: Candidate, hook: str, action: Callable[[], Any]) -> Any:
-        """Run an implementation; None where its plugin has failed, or fails now."""
+    def _run(self, slot: Candidate, hook: str, action: Callable[[], Any], *, around: bool = False) -> Any:
+        """Run an implementation, or a part of one `around` others.
+
+        None where its plugin has failed, or fails now; a wrapper that fails is passed over.
+        """
         if not slot.pack:
             return action()  # what one of the core's own raises is a fault of the core, and must be visible
         if not slot.is_active:
             return None
         outcome = self._isolated(slot, action)
-        if hook == "provide_guards" and isinstance(outcome.error, SettingsError):
-            raise outcome.error  # a policy that cannot be loaded must not be left out
-        if outcome.error is not None:
-            self._fail(slot, outcome.error, f"in {hook}")
-        return outcome.value
-
-    def _wrap(self, slot: Candidate, hook: str, action: Callable[[], Any]) -> Any:
-        """Run a part of a wrapper; None where it fails and is passed over."""
-        if not slot.is_active:
-            return None
-        outcome = self._isolated(slot, action)
-        if outcome.error is not None:
+        if outcome.error is not None and around:
             reason = failure(outcome.error, f"in {hook}", slot.record)
-            self._pass_over(slot, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
+            self.pass_over(slot.record.origin, f"its wrapper of {hook} was passed over: {reason}", outcome.error)
+        elif hook == "provide_guards" and isinstance(outcome.error, SettingsError):
+            raise outcome.error  # a policy that cannot be loaded must not be left out
+        elif outcome.error is not None:
+            self._fail(slot, outcome.error, f"in {hook}")
         return outcome.value
 
     def _configure(self, slot: Candidate) -> None:
