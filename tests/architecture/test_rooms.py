@@ -43,5 +43,5 @@ class TestWalks:
             ExecutionPolicy().merged_over(ExecutionPolicy())
             ExecutionPolicy().merged_over(ExecutionPolicy())
 
-        assert walk(twice) == ["_model/policy.py"]
+        assert walk(twice) == ["_model/policy.py", "_base/errors.py"]
         assert walk(lambda: None) == []
