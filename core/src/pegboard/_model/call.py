@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final, runtime_c
 
 from attrs import define, frozen
 
-from pegboard._base.effects import guarded
+from pegboard._base.effects import after_fork, guarded
 from pegboard._base.errors import PegboardError
 from pegboard._base.records import Compared
 from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
@@ -21,8 +21,6 @@ from pegboard._model.result import Block, Note, Status, TextBlock, ToolResult
 @final
 class _CallIds:
     """What the ids of calls are made of."""
-
-    __slots__ = ("next", "prefix")
 
     def __init__(self) -> None:
         self.next = itertools.count(1).__next__
@@ -41,8 +39,7 @@ def new_call_id() -> str:
     return f"{call_ids.prefix}{call_ids.next()}"
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=call_ids.renew)
+after_fork(call_ids, _CallIds.renew)
 
 
 @runtime_checkable
