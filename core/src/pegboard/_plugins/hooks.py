@@ -218,8 +218,8 @@ def _marked(module: ModuleType) -> list[str]:
 
 
 def _no_hooks(plugin: Any) -> str:
-    what = "the module" if type(plugin).__name__ == "module" else f"the {type(plugin).__name__}"
-    return f"{what} implements no hook; mark a function such as provide_tools(settings) with @pegboard.hookimpl"
+    what = type(plugin).__name__
+    return f"the {what} implements no hook; mark a function such as provide_tools(settings) with @pegboard.hookimpl"
 
 
 def _misuse(hook: str, function: Any, options: Mapping[str, Any]) -> str:

@@ -454,7 +454,7 @@ class Plugins:
         redact = self.settings.redact
         slot.exception, slot.traceback = error, redact(traceback_text(error))
         slot.become(PluginState.FAILED, redact(failure(error, where, slot.record)))
-        if self.manager.has_plugin(slot.pack) and self.manager.get_plugin(slot.pack) is slot.guard:
+        if self.manager.is_registered(slot.guard):
             self.manager.unregister(slot.guard)
 
     def __repr__(self) -> str:

@@ -86,13 +86,12 @@ def _sections(content: Any, source: str) -> Iterator[Given]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Given]:
-    for variable in sorted(environ):
-        if variable.startswith(_PREFIX):
-            section, _, key = variable.removeprefix(_PREFIX).partition("__")
-            if not (section and key):
-                raise SettingsError(f"environment variable {variable} names no key; write PEGBOARD__<PACK>__<KEY>")
-            source = f"environment variable {variable}"
-            yield Given(pack_name(section), key.lower(), environ[variable], source, is_text=True)
+    for variable in sorted(name for name in environ if name.startswith(_PREFIX)):
+        section, _, key = variable.removeprefix(_PREFIX).partition("__")
+        if not (section and key):
+            raise SettingsError(f"environment variable {variable} names no key; write PEGBOARD__<PACK>__<KEY>")
+        source = f"environment variable {variable}"
+        yield Given(pack_name(section), key.lower(), environ[variable], source, is_text=True)
 
 
 _REFERENCE = r"(?a)(\$?)\$\{([A-Za-z_]\w*)\}"
@@ -136,8 +135,6 @@ class Settings:
             environ: Environment variables. None: those of the process.
         """
         environment = os.environ if environ is None else environ
-        if not (settings or config is not None or any(name.startswith("PEGBOARD_") for name in environment)):
-            return cls([], [], environment)
         path = config if config is not None else environment.get("PEGBOARD_CONFIG") or None
         named_by = "config=" if config is not None else "PEGBOARD_CONFIG"
         given, rules = ([], []) if path is None else _from_file(path, named_by)
