@@ -40,9 +40,9 @@ DOORS: Final[dict[str, tuple[str, ...]]] = {
 """Which rooms may load a library; `_base` makes one of asyncio's exceptions, nothing else."""
 
 # What holds, lowered as the core shrinks.
-MOST_LINES: Final = 13_788
+MOST_LINES: Final = 13_758
 """Code lines of the core, without docstrings and comments."""
-MOST_TOKENS: Final = 140_457
+MOST_TOKENS: Final = 140_152
 """Python's own tokens in them: a limit of lines alone rewards long lines."""
 MOST_MODULES: Final = 97
 MOST_ENTRIES: Final = 20
