@@ -4,6 +4,7 @@
 """
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -28,7 +29,9 @@ def repository() -> str:
     core = tomllib.loads((ROOT / "core" / "pyproject.toml").read_text("utf-8"))["project"]
     if named := core.get("urls", {}).get("Repository"):
         return str(named)
-    asked = ("git", "-C", str(ROOT), "remote", "get-url", "origin")
+    if (git := shutil.which("git")) is None:
+        return ""
+    asked = (git, "-C", str(ROOT), "remote", "get-url", "origin")
     return page_of(subprocess.run(asked, capture_output=True, text=True, check=False).stdout)
 
 

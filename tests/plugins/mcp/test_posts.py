@@ -39,6 +39,7 @@ class Server(ThreadingHTTPServer):
         self.ports: list[int] = []
         self.headers: list[dict[str, str]] = []
         self.left = threading.Event()
+        self.begun = threading.Event()
 
     @property
     def url(self) -> str:
@@ -82,6 +83,7 @@ class Handler(BaseHTTPRequestHandler):
                 told = {"level": "info", "data": "it begins"}
                 self.send(200, STREAM, event("notifications/message", told) + answer_event(request, echo))
             case "slow":
+                self.server.begun.set()
                 time.sleep(0.1)
                 self.answer(request, echo)
             case "gone":
@@ -246,3 +248,17 @@ def test_arguments_that_go_into_headers_do() -> None:
         assert [result.text for result in asyncio.run(echoed(toolkit, "1"))] == ["1"]
     assert server.headers[0]["mcp-param-text"] == "1"
     assert server.headers[0]["mcp-name"] == "echo"
+
+
+def test_a_call_is_answered_though_later_ones_go_another_way() -> None:
+    """Since a tool with arguments in headers came meanwhile."""
+    with running() as (server, toolkit, far), ThreadPoolExecutor(1) as thread:
+        toolkit.call_sync("echo", {"text": "1"})
+        call = thread.submit(lambda: asyncio.run(echoed(toolkit, "slow")))
+        assert server.begun.wait(60)
+        server.tool["inputSchema"] = {**TEXT, "properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}
+        far.refresh()
+        assert [result.text for result in call.result(60)] == ["slow"]
+        assert toolkit.call_sync("echo", {"text": "2"}).text == "2"
+    assert "mcp-param-text" not in server.headers[0]
+    assert server.headers[-1]["mcp-param-text"] == "2"

@@ -81,7 +81,8 @@ def _host_of(base_url: str) -> str:
 class Bodies:
     """Writes the bodies of the requests of a run as JSON.
 
-    A conversation is sent again with each request: the texts of messages and tools are kept from one to the next.
+    A conversation is sent again with each request: the texts of messages and tools are kept from one to the next. Of
+    two that are equal and stand at the same place, such as those with 0 and with False, the first one's text is sent.
     """
 
     def __init__(self) -> None:

@@ -187,7 +187,7 @@ class Connection:
             self._fail(error)
         finally:
             if self._direct is not None:
-                self._direct.post_no_more()
+                self._direct.end_posts()
             end_groups(self._started)
             self._fail(UnreachableError("the connection was closed"))
             self._loaded.set()
@@ -352,7 +352,7 @@ class Connection:
     async def _listed(self, client: Any) -> Listing:
         listing = await list_all(client, self._sieve, self._terms.max_tools)
         # By the older protocol requests have a session in common; arguments in headers are the SDK's business.
-        if self._direct is not None and not (is_newer(client.protocol_version) and not _has_headers(listing)):
+        if self._direct is not None and (not is_newer(client.protocol_version) or _has_headers(listing)):
             self._direct.post_no_more()
         return listing
 

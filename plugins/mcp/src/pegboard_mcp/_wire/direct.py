@@ -68,6 +68,7 @@ class Direct:
         self._call = call
         self._heard = heard
         self._posts: Posts | None = None
+        self._posting = False
         self._tracer = get_tracer("mcp-python-sdk")
         self._post: Callable[[bytes], None] | None = None
         self._numbers = count(FIRST)
@@ -79,7 +80,7 @@ class Direct:
     @property
     def is_open(self) -> bool:
         """Whether requests can be sent so: not over every transport, and not after its end."""
-        return self._post is not None or self._posts is not None
+        return self._post is not None or self._posting
 
     def open(self, post: Callable[[bytes], None]) -> None:
         """Send by `post(lines)` from now on, which any thread may call; it raises `UnreachableError` after the end."""
@@ -87,19 +88,23 @@ class Direct:
 
     def post_to(self, url: str, client: Callable[[], Any]) -> Posts:
         """Post each request to this address from now on, on each loop with a client that `client()` makes."""
-        self._posts = Posts(url, client, self._heard)
-        return self._posts
+        self._posts = posts = Posts(url, client, self._heard)
+        self._posting = True
+        return posts
 
     def post_no_more(self) -> None:
-        """Leave requests to the SDK's own dispatcher, or to the connection."""
-        posts, self._posts = self._posts, None
-        if posts is not None:
-            posts.end()
+        """Leave further requests to the SDK's own dispatcher; those that were posted are answered all the same."""
+        self._posting = False
+
+    def end_posts(self) -> None:
+        """Post no more, and close what is open for it."""
+        self._posting = False
+        if self._posts is not None:
+            self._posts.end()
 
     def end(self) -> None:
         """No answer will come any more. On the connection's thread, as are the next two."""
         self._post = None
-        self.post_no_more()
         self._ended()  # at first, so that who makes the next call knows
         for number in list(self._waiting):
             self._give(number, ErrorData(code=CONNECTION_CLOSED, message="Connection closed"))
@@ -163,8 +168,8 @@ class Direct:
             call.under_way = True
         try:
             async with asyncio.timeout(options.get("timeout")):
-                if (posts := self._posts) is not None:
-                    return await posts.answer(line, options.get("headers", {}))
+                if self._posting and self._posts is not None:
+                    return await self._posts.answer(line, options.get("headers", {}))
                 return await self._given(number, line, call)
         except UnreachableError as error:
             if "inputResponses" in params or "requestState" in params:  # an earlier round of this call was sent

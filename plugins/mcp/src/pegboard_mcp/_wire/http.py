@@ -38,6 +38,7 @@ LASTING: Final = 10.0
 IDLE: Final = 4.0
 """Seconds after which an idle connection is not used again: many servers, as those of uvicorn, close it after five."""
 HEADERS: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+_NONE: Final = ErrorData(code=CONNECTION_CLOSED, message="the response ended without an answer")
 _BLANK: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
@@ -234,9 +235,6 @@ class Posts:
         if isinstance(message, JSONRPCError):
             return message.error
         return message.result if isinstance(message, JSONRPCResponse) else None
-
-
-_NONE: Final = ErrorData(code=CONNECTION_CLOSED, message="the response ended without an answer")
 
 
 def _refused(status: int, body: bytes) -> ErrorData:
